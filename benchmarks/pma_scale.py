@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 
 from absentia import PMAClassifier, PMAImputer, datasets
 from absentia.core.linalg import squared_distances
-from absentia.methods.matrix._conditional_mean import complete, relative_residual
+from absentia.methods.matrix._conditional_mean import conditional_mean, relative_residual
 from absentia.methods.matrix._inference import infer
 from absentia.methods.matrix._model import KroneckerGaussian, LazyRowKernel, RowKernel
 
@@ -70,7 +70,7 @@ def precise(n: int) -> list[dict[str, Any]]:
     X, seen = np.where(hidden, 0.0, X), ~hidden
 
     def completed() -> np.ndarray:
-        return complete(KroneckerGaussian(LazyRowKernel(K1), np.eye(n), K2), X, seen, tol=1e-6)
+        return conditional_mean(KroneckerGaussian(LazyRowKernel(K1), np.eye(n), K2), X, seen, tol=1e-6)
 
     seconds, full = common.cpu(completed)
     model = KroneckerGaussian(RowKernel.from_dense(K1), np.eye(n), K2)
@@ -115,7 +115,9 @@ def _thin(
 
     ways: dict[str, Callable[[], np.ndarray]] = {
         "dense": lambda: dense(K1, K2, X, seen),
-        "eigenvectors": lambda: complete(KroneckerGaussian(RowKernel.from_dense(K1), eye, K2), X, seen),
+        "eigenvectors": lambda: conditional_mean(
+            KroneckerGaussian(RowKernel.from_dense(K1), eye, K2), X, seen
+        ),
         "kernels": given,
         "PMAImputer, checks included": whole,
         "Cholesky alone, of what is formed": lambda: scipy.linalg.cholesky(S, check_finite=False),

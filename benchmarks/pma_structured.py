@@ -25,9 +25,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia import PMF, PMAImputer
-from absentia.methods.matrix._conditional_mean import complete
+from absentia.methods.matrix._conditional_mean import conditional_mean
 from absentia.methods.matrix._estimation import expect_moments, run_em
-from absentia.methods.matrix._holdout import heldout_curve
+from absentia.methods.matrix._holdout import _heldout_curve
 from absentia.methods.matrix._model import KroneckerGaussian, RowKernel
 
 Fill = Callable[[np.ndarray], np.ndarray]
@@ -87,7 +87,7 @@ def by_factors(gaps: np.ndarray, rank1: int, rank2: int) -> np.ndarray:
     rows = RowKernel(U[:, :rank1], s[:rank1] ** 2 / (2 * m))
     start = KroneckerGaussian(rows, np.eye(m), A @ A.T + 0.3 * level * np.eye(m))
     model = run_em(start, X, seen, update, tol=2e-3, max_iter=200).state.model
-    return complete(model, X, seen) + mean
+    return conditional_mean(model, X, seen) + mean
 
 
 def soft_impute(gaps: np.ndarray, share: float) -> np.ndarray:
@@ -109,7 +109,7 @@ def chosen(fill: Callable[..., np.ndarray], candidates: list[tuple[float, ...]])
     """What predicts hidden observed entries best, and with that all that is hidden."""
 
     def fill_with_best(gaps: np.ndarray) -> np.ndarray:
-        curve = heldout_curve(gaps, candidates, lambda key, part: fill(part, *key), seed=0)
+        curve = _heldout_curve(gaps, candidates, lambda key, part: fill(part, *key), seed=0)
         return fill(gaps, *min(curve, key=curve.__getitem__))
 
     return fill_with_best
@@ -123,7 +123,7 @@ def as_before(gaps: np.ndarray) -> np.ndarray:
     """PMAImputer() when it shrank by 2 always, and tried rows unrelated and both kernels."""
     fills = {word: pma(row_kernel=word, shrinkage=2.0) for word in ("none", "estimate")}
     options = {"seed": int(np.random.default_rng(0).integers(2**31)), "unit": np.nanstd(gaps, axis=0)}
-    curve = heldout_curve(gaps, fills, lambda word, part: fills[word](part), **options)
+    curve = _heldout_curve(gaps, fills, lambda word, part: fills[word](part), **options)
     return fills[min(curve, key=curve.__getitem__)](gaps)
 
 

@@ -63,7 +63,6 @@ CLASSIFIERS = {
     "mlknn": lambda K2: MLKNN(3),
     "iblr": lambda K2: IBLR(3),
     "svm": lambda K2: PartialLabelSVM(),
-    "svm, precomputed": lambda K2: PartialLabelSVM(kernel="precomputed"),
 }
 WITH_ROWS = REGRESSORS | CLASSIFIERS
 
@@ -115,5 +114,4 @@ CHECKED = [  # a tolerance that labels without any structure reach too
     MLKNN(3),
     IBLR(3),
     PartialLabelSVM(),
-    PartialLabelSVM(kernel="precomputed"),
 ]

@@ -1,6 +1,6 @@
 """A small experiment to try reproduction on, and records as trials would leave them."""
 
-from absentia.papers._experiment import read_experiment
+from absentia.papers import read_experiment
 
 TEXT = """
 paper = "mkmc"

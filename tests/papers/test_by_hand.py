@@ -10,8 +10,8 @@ from sklearn.preprocessing import StandardScaler
 from absentia import CVKT, MKMC, PMAClassifier, ViewKernels, datasets, metrics, missingness
 from absentia.experiment.engine import Trial
 from absentia.papers import Reproduction, find_experiment, missing_data, read_records
-from absentia.papers.protocols import perform, version_of
-from absentia.papers.protocols._mkmc import roc_by_class
+from absentia.papers.protocols import perform_trial, version_of
+from absentia.papers.protocols._mkmc import _roc_by_class
 
 RECORDS = Path(__file__).parents[2] / "docs" / "reproduction" / "records"
 
@@ -57,7 +57,7 @@ def test_a_cheap_trial_of_each_method_gives_its_committed_record_again(name):
         if one["cost"]["cpu"] < 0.25:
             cheapest.setdefault((one["trial"]["method"], repr(one["trial"]["parameters"])), one)
     for one in cheapest.values():
-        again = perform(one["trial"])["scores"]
+        again = perform_trial(one["trial"])["scores"]
         for measure, parts in one["result"]["scores"].items():
             assert again[measure].keys() == parts.keys()
             # of what is counted, one or two samples next to a boundary may go either way on another processor
@@ -108,5 +108,5 @@ def test_a_cell_of_mkmc_mfeat(data_folder):
     given = {"covariance": "pca", "n_components": "gk", "tol": 1e-4}
     completed = MKMC(**given, random_state=0).fit_transform(kernels.hide(keep))
     found = kept("mkmc-mfeat", method="MKMC", parameters=given, repeat=0)
-    again = roc_by_class(completed.to_dense().mean(axis=0), labels, train)
+    again = _roc_by_class(completed.to_dense().mean(axis=0), labels, train)
     np.testing.assert_allclose(list(found["ROC"].values()), again, atol=1e-4)

@@ -6,8 +6,7 @@ import pytest
 
 from absentia.files import FileError
 from absentia.papers import _experiment as module
-from absentia.papers import find_experiment, list_experiments, list_papers
-from absentia.papers._experiment import parse_published, read_experiment
+from absentia.papers import find_experiment, list_experiments, list_papers, read_experiment
 from absentia.papers.protocols import PROTOCOLS, version_of
 from helpers.small_experiment import TEXT, experiment
 
@@ -50,7 +49,7 @@ def test_in_small_it_has_fewer_values_columns_and_claims(tmp_path):
     ],
 )
 def test_printed_numbers_keep_their_digits(text, value, spread, decimals):
-    found = parse_published(text)
+    found = module._parse_published(text)
     assert (found.value, found.spread, found.decimals) == (value, spread, decimals)
 
 
@@ -89,11 +88,6 @@ def test_names_are_plain_and_files_are_there(tmp_path):
         read_experiment(tmp_path / "gone.toml")
 
 
-def test_what_cannot_be_run_needs_no_design(tmp_path):
-    text = 'paper = "mkmc"\nplace = "Table 1"\nwhat = "it"\ncannot = "nobody has the data"\n'
-    assert experiment(tmp_path, text).cannot == "nobody has the data"
-
-
 # -------------------------------------------------------------------------------- listing
 
 
@@ -109,8 +103,6 @@ def test_every_table_and_figure_is_an_experiment_or_is_explained():
 def test_every_experiment_can_be_asked_for(name):
     one = find_experiment(name)
     assert one.paper in {paper.key for paper in list_papers()}
-    if one.cannot:
-        return
     assert one.protocol in PROTOCOLS
     for column in one.columns:
         assert version_of(one.protocol, column.method).endswith("protocol 1")

@@ -15,14 +15,14 @@ def random_parts(rng, n=9, widths=(5, 4), r=3):
     X = [rng.gamma(1.0, 1.0, (n, d)) for d in widths]
     w = [np.where(rng.random(n) < 0.7, 1.0, 0.7) for _ in widths]
     alpha, beta = [0.5, 0.1], [0.3, 0.02]
-    parts = [module.ViewTerm(*x) for x in zip(X, [a**2 for a in w], alpha, beta, strict=True)]
+    parts = [module._ViewTerm(*x) for x in zip(X, [a**2 for a in w], alpha, beta, strict=True)]
     return (
         X,
         w,
         alpha,
         beta,
         parts,
-        module.draw_start(parts, r, rng, np.arange(n)[:, None] + np.arange(len(X)) * n),
+        module._draw_start(parts, r, rng, np.arange(n)[:, None] + np.arange(len(X)) * n),
     )
 
 
@@ -42,28 +42,28 @@ def planted(rng, n=60, widths=(12, 9, 15), r=3, noise=0.02):
 def test_the_objective_and_every_step_equal_their_slow_twins(seed):
     X, w, alpha, beta, parts, state = random_parts(np.random.default_rng(seed))
     np.testing.assert_allclose(
-        module.objective(parts, state),
+        module._objective(parts, state),
         reference.objective(X, w, state.U, state.V, state.star, alpha, beta),
         rtol=1e-10,
     )
     for v, part in enumerate(parts):
         U, V = state.U[v], state.V[v]
         np.testing.assert_allclose(
-            module.update_u(part, U, V, state.star),
+            module._update_u(part, U, V, state.star),
             reference.step_u(X[v], w[v], U, V, state.star, alpha[v], beta[v]),
             rtol=1e-10,
         )
         np.testing.assert_allclose(
-            module.update_v(part, U, V), reference.step_v(X[v], w[v], U, V), rtol=1e-10, atol=1e-14
+            module._update_v(part, U, V), reference.step_v(X[v], w[v], U, V), rtol=1e-10, atol=1e-14
         )
     np.testing.assert_allclose(
-        module.consensus(parts, state.U), reference.common(w, state.U, alpha), rtol=1e-10
+        module._consensus(parts, state.U), reference.common(w, state.U, alpha), rtol=1e-10
     )
 
 
 def test_the_constrained_step_gives_columns_that_add_up_to_one_and_meets_the_optimality_conditions(rng):
     g, N = rng.random((7, 4)), 5 * rng.standard_normal((7, 4))
-    V = module.on_simplex(g, N)
+    V = module._on_simplex(g, N)
     np.testing.assert_allclose(V.sum(axis=0), 1, rtol=1e-12)
     for v, h, n in zip(V.T, g.T, N.T, strict=True):
         slopes = v / h - n  # half the gradient of sum v^2 / g - 2 N v
@@ -94,20 +94,20 @@ def test_the_objective_never_rises_and_nothing_is_negative(seed, alpha, beta):
 def test_no_single_block_raises_the_objective(part, rng):
     *_, parts, state = random_parts(rng)
     for _ in range(30):
-        before = module.objective(parts, state)
-        after = module.update(parts, state)
+        before = module._objective(parts, state)
+        after = module._update(parts, state)
         if part == "V":
-            after = module.State(state.U, after.V, state.star)
+            after = module._State(state.U, after.V, state.star)
         elif part == "star":
-            after = module.State(state.U, state.V, module.consensus(parts, state.U))
+            after = module._State(state.U, state.V, module._consensus(parts, state.U))
         else:
             U = [
-                module.update_u(p, u, v, state.star)
+                module._update_u(p, u, v, state.star)
                 for p, u, v in zip(parts, state.U, state.V, strict=True)
             ]
-            after = module.State(tuple(U), state.V, state.star)
-        assert module.objective(parts, after) <= before * (1 + 1e-13)
-        state = module.update(parts, state)
+            after = module._State(tuple(U), state.V, state.star)
+        assert module._objective(parts, after) <= before * (1 + 1e-13)
+        state = module._update(parts, state)
 
 
 def test_dividing_columns_afterwards_as_the_paper_does_can_raise_the_objective(rng):
@@ -116,9 +116,9 @@ def test_dividing_columns_afterwards_as_the_paper_does_can_raise_the_objective(r
     rises = []
     for _ in range(100):
         folded = [reference.folded_v(*x) for x in zip(X, w, state.U, state.V, strict=True)]
-        after = module.State(*(tuple(x) for x in zip(*folded, strict=True)), state.star)
-        rises.append(module.objective(parts, after) - module.objective(parts, state))
-        state = module.update(parts, state)
+        after = module._State(*(tuple(x) for x in zip(*folded, strict=True)), state.star)
+        rises.append(module._objective(parts, after) - module._objective(parts, state))
+        state = module._update(parts, state)
     assert max(rises) > 0
 
 

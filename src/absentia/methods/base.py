@@ -10,6 +10,7 @@ from absentia.core import (
     PositiveInt,
     RandomState,
     Range,
+    check_name,
     estimator,
     get_parameters,
     make_generator,

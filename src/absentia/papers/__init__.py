@@ -7,8 +7,6 @@ function of records alone.
 Everything here is written with the public names of absentia, and shows that these are enough.
 """
 
-from absentia.papers._cells import Cell, Row
-from absentia.papers._charts import chart_svg
 from absentia.papers._experiment import (
     Experiment,
     Measure,
@@ -17,16 +15,17 @@ from absentia.papers._experiment import (
     list_papers,
     read_experiment,
 )
-from absentia.papers._markdown import markdown
-from absentia.papers._publishing import (
+from absentia.papers._pages import (
     as_mappings,
+    chart_svg,
     describe_versions,
+    markdown,
     read_records,
     render_pages,
     write_records,
 )
 from absentia.papers._running import Reproduction, missing_data
-from absentia.papers._summary import Summary, summarise
+from absentia.papers._summary import Cell, Summary, summarise
 from absentia.papers.data import (
     CATALOGUE,
     fetch,

@@ -2,25 +2,25 @@
 
 A file has ``paper``, ``place`` and ``what``; ``protocol`` (which function does a trial) and ``[design]``,
 whose lists are crossed; ``[[columns]]`` (methods) and ``[[measures]]``, with the published numbers as a
-small text table.  ``[quick]`` replaces parts of the design by smaller ones.  One that says ``cannot`` is
-listed and not run; ``unrun`` says why there are no records of one that could be; ``records`` names other
-experiments whose kept records have all of its trials.
+small text table.  ``[quick]`` replaces parts of the design by smaller ones.  ``unrun``
+says why there are no records of one; ``records`` names other experiments whose kept records have all of its
+trials.
 """
 
 import itertools
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import absentia
 from absentia.files import FileError
+from absentia.methods.base import check_name
 
-Better = Literal["higher", "lower", "neither"]
+_Better = Literal["higher", "lower", "neither"]
 _NUMBER = re.compile(r"(-?(?:\d++(?:\.\d++)?|\.\d++))(?:\s*+(?:±|\+-)\s*+(\d++(?:\.\d++)?|\.\d++))?")
 _FIELD = re.compile(r"\{(\w+)\}")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
@@ -54,7 +54,7 @@ class Measure:
     """What is measured, and the published numbers by row and column of the paper."""
 
     name: str
-    better: Better
+    better: _Better
     digits: int = 3
     published: Mapping[tuple[str, str], Published] = field(default_factory=dict)
 
@@ -65,7 +65,7 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class Column:
+class MethodColumn:
     """A method: a class of absentia with parameters, or a word that the protocol knows.
 
     `beside` is the paper's column whose numbers stand beside it; `leaks` that it reads what is hidden, as
@@ -86,7 +86,7 @@ class Column:
 
         Examples
         --------
-        >>> column = Column("ours", "CVKT", {"rounds": 3}, instead={"large": {"rounds": 1}})
+        >>> column = MethodColumn("ours", "CVKT", {"rounds": 3}, instead={"large": {"rounds": 1}})
         >>> column.parameters_in({"data": "large"})
         {'rounds': 1}
         """
@@ -136,7 +136,6 @@ class Experiment:
     place: str
     what: str
     protocol: str = ""
-    cannot: str = ""
     unrun: str = ""
     records: tuple[str, ...] = ()
     data: tuple[str, ...] = ()
@@ -147,7 +146,7 @@ class Experiment:
     row: str = ""
     design: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
-    columns: tuple[Column, ...] = ()
+    columns: tuple[MethodColumn, ...] = ()
     measures: tuple[Measure, ...] = ()
     claims: tuple[Claim, ...] = ()
     chart: Chart | None = None
@@ -188,6 +187,29 @@ class Experiment:
     def measure(self, name: str) -> Measure:
         return next(measure for measure in self.measures if measure.name == name)
 
+    def columns_of(self, key: Mapping[str, Any]) -> list[MethodColumn]:
+        """The columns that a trial's method is shown in: one, unless two have the same."""
+        setting = {factor: key[factor] for factor in self.design}
+        return [
+            column
+            for column in self.columns
+            if column.method == key["method"] and column.parameters_in(setting) == dict(key["parameters"])
+        ]
+
+
+class Observed(NamedTuple):
+    """One number: of a part of what came of one trial.
+
+    `setting` has the values of the design's factors, and ``part``.
+    """
+
+    measure: str
+    row: str
+    column: str
+    repeat: int
+    value: float
+    setting: Mapping[str, Any] = {}
+
 
 # ---------------------------------------------------------------------------------------------- reading
 
@@ -212,7 +234,7 @@ def _make_experiment(name: str, content: dict[str, Any]) -> Experiment:
         if not isinstance(content.get(wanted), str):
             raise KeyError(wanted)
     parts: dict[str, Any] = {
-        "columns": tuple(_make(Column, "column", one) for one in content.get("columns", ())),
+        "columns": tuple(_make(MethodColumn, "column", one) for one in content.get("columns", ())),
         "measures": tuple(_make_measure(one) for one in content.get("measures", ())),
         "claims": tuple(_make(Claim, "claim", one) for one in content.get("claims", ())),
     }
@@ -234,7 +256,7 @@ def _make(cls: Any, what: str, content: Mapping[str, Any], **more: Any) -> Any:
 
 def _make_measure(content: Mapping[str, Any]) -> Measure:
     measure: Measure = _make(Measure, "measure", {**content, "published": {}})
-    if measure.better not in get_args(Better):
+    if measure.better not in get_args(_Better):
         wanted = "'higher', 'lower' or 'neither'"
         raise ValueError(f"measure {measure.name!r}: better is {wanted}, not {measure.better!r}")
     return replace(measure, published=dict(_read_table(content.get("published", ""))))
@@ -248,15 +270,15 @@ def _read_table(text: str) -> Iterator[tuple[tuple[str, str], Published]]:
             raise ValueError(f"published row {line[0]!r} has {len(line)} cells, the first {len(lines[0])}")
         for column, cell in zip(lines[0][1:], line[1:], strict=True):
             if cell not in ("", "-"):
-                yield (line[0], column), parse_published(cell)
+                yield (line[0], column), _parse_published(cell)
 
 
-def parse_published(text: str) -> Published:
+def _parse_published(text: str) -> Published:
     """A printed number.
 
     Examples
     --------
-    >>> parse_published("0.010±0.003")
+    >>> _parse_published("0.010±0.003")
     Published(text='0.010±0.003', value=0.01, spread=0.003)
     """
     match = _NUMBER.fullmatch(text.strip())
@@ -267,8 +289,6 @@ def parse_published(text: str) -> Published:
 
 def _check(experiment: Experiment) -> None:
     """What the parts must be together."""
-    if experiment.cannot:
-        return
     for wanted in ("protocol", "row", "columns", "measures"):
         if not getattr(experiment, wanted):
             raise KeyError(wanted)
@@ -366,12 +386,3 @@ def find_experiment(name: str) -> Experiment:
         return read_experiment(Path(name))
     check_name("experiment", name, list_experiments())
     return list_experiments()[name]
-
-
-def check_name(kind: str, name: str, known: Iterable[str]) -> None:
-    """Refuse a name that is none of the known ones, and say which it may have meant."""
-    names = list(known)
-    if name not in names:
-        near = get_close_matches(str(name).lower(), names, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}? " if near else ""
-        raise ValueError(f"no {kind} {name!r}; {hint}choose one of {', '.join(names)}")

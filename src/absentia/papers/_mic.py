@@ -61,11 +61,11 @@ from absentia.methods.base import (
     warn,
 )
 
-TINY = 1e-300
+_TINY = 1e-300
 
 
 @dataclass(frozen=True)
-class ViewTerm:
+class _ViewTerm:
     """A view's term of the objective: features of all samples, their squared weights, alpha and beta."""
 
     X: Array
@@ -75,7 +75,7 @@ class ViewTerm:
 
 
 @dataclass(frozen=True)
-class State:
+class _State:
     """Factors of each view and the common representation."""
 
     U: tuple[Array, ...]
@@ -86,7 +86,7 @@ class State:
 # --------------------------------------------------------------------------------------------- steps
 
 
-def objective(terms: Sequence[ViewTerm], state: State) -> float:
+def _objective(terms: Sequence[_ViewTerm], state: _State) -> float:
     total = 0.0
     for term, U, V in zip(terms, state.U, state.V, strict=True):
         miss = np.sum((term.X - U @ V.T) ** 2, axis=1) + term.alpha * np.sum((U - state.star) ** 2, axis=1)
@@ -94,23 +94,23 @@ def objective(terms: Sequence[ViewTerm], state: State) -> float:
     return total
 
 
-def update_u(term: ViewTerm, U: Array, V: Array, star: Array) -> Array:
+def _update_u(term: _ViewTerm, U: Array, V: Array, star: Array) -> Array:
     """The next U of a view, others fixed; each row on its own."""
     w2 = term.w2[:, None]
     up = w2 * (term.X @ V + term.alpha * star)
     rows = np.linalg.norm(U, axis=1, keepdims=True)
-    down = w2 * (U @ (V.T @ V) + term.alpha * U) + term.beta / 2 * U / np.maximum(rows, TINY)
-    return np.asarray(U * up / np.maximum(down, TINY))
+    down = w2 * (U @ (V.T @ V) + term.alpha * U) + term.beta / 2 * U / np.maximum(rows, _TINY)
+    return np.asarray(U * up / np.maximum(down, _TINY))
 
 
-def update_v(term: ViewTerm, U: Array, V: Array) -> Array:
+def _update_v(term: _ViewTerm, U: Array, V: Array) -> Array:
     """The next V of a view, others fixed; columns add up to one."""
     weighted = term.w2[:, None] * U
     N, M = term.X.T @ weighted, V @ (U.T @ weighted)
-    return on_simplex(V / np.maximum(M, TINY), N)
+    return _on_simplex(V / np.maximum(M, _TINY), N)
 
 
-def on_simplex(g: Array, N: Array) -> Array:
+def _on_simplex(g: Array, N: Array) -> Array:
     """``g max(N + lam, 0)`` with, in each column, the lam that makes the sum one.
 
     The sum rises with lam and is linear between the values -N; so those above -lam are the largest N, and
@@ -119,30 +119,30 @@ def on_simplex(g: Array, N: Array) -> Array:
     order = np.argsort(-N, axis=0, kind="stable")
     slope = np.cumsum(np.take_along_axis(g, order, axis=0), axis=0)
     height = np.cumsum(np.take_along_axis(g * N, order, axis=0), axis=0)
-    lam = (1.0 - height) / np.maximum(slope, TINY)
+    lam = (1.0 - height) / np.maximum(slope, _TINY)
     positive = (np.take_along_axis(N, order, axis=0) + lam > 0) & (slope > 0)
     last = len(N) - 1 - np.argmax(positive[::-1], axis=0)
     V = g * np.maximum(N + lam[last, np.arange(N.shape[1])], 0.0)
-    return np.asarray(V / np.maximum(V.sum(axis=0), TINY))  # rounding
+    return np.asarray(V / np.maximum(V.sum(axis=0), _TINY))  # rounding
 
 
-def consensus(terms: Sequence[ViewTerm], U: Sequence[Array]) -> Array:
+def _consensus(terms: Sequence[_ViewTerm], U: Sequence[Array]) -> Array:
     """The representation nearest to those of all views."""
     weights = [term.alpha * term.w2[:, None] for term in terms]
     total = sum(weight * u for weight, u in zip(weights, U, strict=True))
-    return np.asarray(total / np.maximum(sum(weights), TINY))
+    return np.asarray(total / np.maximum(sum(weights), _TINY))
 
 
-def update(terms: Sequence[ViewTerm], state: State) -> State:
+def _update(terms: Sequence[_ViewTerm], state: _State) -> _State:
     """Every block once."""
-    V = tuple(update_v(term, u, v) for term, u, v in zip(terms, state.U, state.V, strict=True))
-    U = tuple(update_u(term, u, v, state.star) for term, u, v in zip(terms, state.U, V, strict=True))
-    return State(U, V, consensus(terms, U))
+    V = tuple(_update_v(term, u, v) for term, u, v in zip(terms, state.U, state.V, strict=True))
+    U = tuple(_update_u(term, u, v, state.star) for term, u, v in zip(terms, state.U, V, strict=True))
+    return _State(U, V, _consensus(terms, U))
 
 
-def draw_start(
-    terms: Sequence[ViewTerm], n_components: int, rng: np.random.Generator, sizes: Array
-) -> State:
+def _draw_start(
+    terms: Sequence[_ViewTerm], n_components: int, rng: np.random.Generator, sizes: Array
+) -> _State:
     """Random positive factors, drawn in the order of `sizes`; products have about the views' row sums."""
     U, V = {}, {}
     ranks = np.argsort(np.argsort(sizes.sum(axis=1), kind="stable"))
@@ -153,7 +153,7 @@ def draw_start(
         spread = rng.uniform(0.5, 1.5, (len(X), n_components))[ranks]
         U[k] = spread * X.sum(axis=1, keepdims=True) / n_components
     U_start = tuple(U[k] for k in range(len(terms)))
-    return State(U_start, tuple(V[k] for k in range(len(terms))), consensus(terms, U_start))
+    return _State(U_start, tuple(V[k] for k in range(len(terms))), _consensus(terms, U_start))
 
 
 # -------------------------------------------------------------------------------------------- driver
@@ -169,7 +169,7 @@ def fit_mic(
     tol: float = 1e-4,
     max_iter: int = 1000,
     random_state: RandomState = None,
-) -> Solution[State]:
+) -> Solution[_State]:
     """Factors of incomplete views; ``state.star`` is the representation, samples x components.
 
     Parameters
@@ -186,11 +186,11 @@ def fit_mic(
     names = [name for v, name in enumerate(views.names) if views.observed[:, v].any()]
     terms = [_view_term(views, name, alpha, beta, scale) for name in names]
     squares = np.column_stack([np.einsum("ij,ij->i", term.X, term.X) for term in terms])
-    sizes = np.round(squares / np.maximum(squares.max(axis=0), TINY), 9)
+    sizes = np.round(squares / np.maximum(squares.max(axis=0), _TINY), 9)
     solution = iterate(
-        lambda state: update(terms, state),
-        lambda state: objective(terms, state),
-        draw_start(terms, n_components, make_generator(random_state), sizes),
+        lambda state: _update(terms, state),
+        lambda state: _objective(terms, state),
+        _draw_start(terms, n_components, make_generator(random_state), sizes),
         stop=StoppingRule(tol),
         max_iter=max_iter,
     )
@@ -199,7 +199,7 @@ def fit_mic(
     return solution
 
 
-def _view_term(views: Views, name: str, alpha: float, beta: float, scale: str | None) -> ViewTerm:
+def _view_term(views: Views, name: str, alpha: float, beta: float, scale: str | None) -> _ViewTerm:
     """A view over all samples: where it is absent the mean, with less weight."""
     present, X = views.observed[:, views.names.index(name)], np.asarray(views.block(name), dtype=np.float64)
     low, span = np.zeros(X.shape[1]), np.ones(X.shape[1])
@@ -210,4 +210,4 @@ def _view_term(views: Views, name: str, alpha: float, beta: float, scale: str | 
         raise ValueError(f"view {name!r}: {X.min():.6g} is negative; pass scale='minmax'")
     filled = np.tile((X.mean(axis=0) - low) / span, (len(views), 1))
     filled[present] = (X - low) / span
-    return ViewTerm(filled, np.where(present, 1.0, present.mean()) ** 2, alpha, beta)
+    return _ViewTerm(filled, np.where(present, 1.0, present.mean()) ** 2, alpha, beta)

@@ -11,9 +11,9 @@ from absentia.datasets import data_folder
 from absentia.experiment.engine import Pool, Record, Records, Run, Trial, run
 from absentia.files import FileError
 from absentia.papers._experiment import Experiment
-from absentia.papers.protocols import find_protocol, perform, version_of
+from absentia.papers.protocols import find_protocol, perform_trial, version_of
 
-SEED = 0
+_SEED = 0
 
 
 class Reproduction:
@@ -28,8 +28,6 @@ class Reproduction:
     """
 
     def __init__(self, experiment: Experiment, folder: str | os.PathLike[str]) -> None:
-        if experiment.cannot:
-            raise ValueError(f"{experiment.name} cannot be run: {experiment.cannot}")
         self.experiment = experiment
         self.folder = Path(folder)
         self.records = Records(self.folder)
@@ -42,8 +40,8 @@ class Reproduction:
     def _keys(self) -> Iterator[dict[str, Any]]:
         experiment = self.experiment
         settings = list(experiment.settings())
-        files = [files_of(experiment, setting) for setting in settings]
-        hashes = {names: hash_files(experiment, names) for names in set(files)}
+        files = [_files_of(experiment, setting) for setting in settings]
+        hashes = {names: _hash_files(experiment, names) for names in set(files)}
         for repeat in range(experiment.repeats):
             for setting, names in zip(settings, files, strict=True):
                 for column in experiment.columns:
@@ -55,7 +53,7 @@ class Reproduction:
                             "repeat": repeat,
                             "method": column.method,
                             "parameters": column.parameters_in(setting),
-                            "seed": SEED,
+                            "seed": _SEED,
                             "version": version_of(experiment.protocol, column.method),
                         }
 
@@ -72,7 +70,7 @@ class Reproduction:
         begin: Callable[[Trial], None] = lambda trial: None,
     ) -> None:
         """Do these trials; whoever interrupts it loses those under way."""
-        run(trials, Run(self.records, perform, tell=tell, begin=begin), pool)
+        run(trials, Run(self.records, perform_trial, tell=tell, begin=begin), pool)
 
     def done(self) -> list[Record]:
         """Records that are there, in the order of trials."""
@@ -95,7 +93,7 @@ def _files(folder: Path, name: str) -> list[Path]:
     return [file] if file.is_file() else sorted(p for p in (folder / name).rglob("*") if p.is_file())
 
 
-def files_of(experiment: Experiment, setting: Mapping[str, Any]) -> tuple[str, ...]:
+def _files_of(experiment: Experiment, setting: Mapping[str, Any]) -> tuple[str, ...]:
     """Files that trials with these factors read: those that the protocol has for their ``data``, or all.
 
     So an experiment on several data sets has its trials in common with those on one of them.
@@ -103,7 +101,7 @@ def files_of(experiment: Experiment, setting: Mapping[str, Any]) -> tuple[str, .
     return find_protocol(experiment.protocol).files.get(setting.get("data", ""), experiment.data)
 
 
-def hash_files(experiment: Experiment, names: Sequence[str]) -> str:
+def _hash_files(experiment: Experiment, names: Sequence[str]) -> str:
     """A hash of the content of these files: other files make other trials."""
     if not experiment.data:
         return ""

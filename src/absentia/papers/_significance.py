@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 
 from absentia import statistics
-from absentia.papers._cells import Observed, columns_of
-from absentia.papers._experiment import Experiment, check_name
+from absentia.methods.base import check_name
+from absentia.papers._experiment import Experiment, Observed
 
-ALL_LEVELS = "all"  # the row over all levels
-LEVEL = 0.05  # p-values below it reject
-ALPHAS = (0.1, 0.05)
+_ALL_LEVELS = "all"  # the row over all levels
+_LEVEL = 0.05  # p-values below it reject
+_ALPHAS = (0.1, 0.05)
 
-Record = Mapping[str, Any]
+_Record = Mapping[str, Any]
 
 
-def mcnemar(experiment: Experiment, records: Sequence[Record]) -> list[Observed]:
+def _observe_mcnemar(experiment: Experiment, records: Sequence[_Record]) -> list[Observed]:
     """P-values against the first column, by view and repeat, and in how many per cent they reject.
 
     Each row is also part of a row over all of them.
@@ -31,15 +31,15 @@ def mcnemar(experiment: Experiment, records: Sequence[Record]) -> list[Observed]
         key = record["trial"]
         where = (key["repeat"], *(key[factor] for factor in experiment.design))
         rows[where] = experiment.row_of(key)
-        for column in columns_of(experiment, key):
+        for column in experiment.columns_of(key):
             answers.setdefault(where, {})[column.name] = record["result"]["right"]
     first = experiment.columns[0].name
     observed = []
     for where, by_column in answers.items():
         for name, p in _test_against(by_column, first):
-            for row in (ALL_LEVELS, rows[where]):
+            for row in (_ALL_LEVELS, rows[where]):
                 observed.append(Observed("p-value", row, name, where[0], p))
-                observed.append(Observed("rejected, %", row, name, where[0], 100.0 * (p < LEVEL)))
+                observed.append(Observed("rejected, %", row, name, where[0], 100.0 * (p < _LEVEL)))
     return observed
 
 
@@ -59,7 +59,7 @@ def _right(answers: str) -> np.ndarray:
 # --------------------------------------------------------------------------------------------- ranks
 
 
-def friedman_nemenyi(experiment: Experiment, records: Sequence[Record]) -> list[Observed]:
+def _observe_friedman_nemenyi(experiment: Experiment, records: Sequence[_Record]) -> list[Observed]:
     """Mean ranks, how far apart they are from the first's, how far they have to be, and whether they are.
 
     Settings of the design are data sets; where classes are told, views too.  Scores are means of repeats.
@@ -78,13 +78,13 @@ def friedman_nemenyi(experiment: Experiment, records: Sequence[Record]) -> list[
 
 
 def _scores(
-    experiment: Experiment, records: Sequence[Record], ranked: Sequence[str], measure: str, by_view: bool
+    experiment: Experiment, records: Sequence[_Record], ranked: Sequence[str], measure: str, by_view: bool
 ) -> np.ndarray:
     """Data sets x methods, of those data sets that all methods have."""
     values: dict[tuple[Any, ...], dict[str, list[float]]] = {}
     for record in records:
         key, parts = record["trial"], record["result"]["scores"].get(measure, {})
-        for column in columns_of(experiment, key):
+        for column in experiment.columns_of(key):
             if column.name in ranked:
                 for view, value in parts.items():
                     where = (*(key[factor] for factor in experiment.design), view if by_view else "")
@@ -102,7 +102,7 @@ def _observe_ranks(scores: np.ndarray, ranked: Sequence[str], measure: str) -> I
     apart = np.abs(test.ranks[1:] - test.ranks[0])
     for name, distance in zip(others, apart, strict=True):
         yield Observed("rank difference", measure, name, 0, float(distance))
-    for alpha in ALPHAS:
+    for alpha in _ALPHAS:
         row = f"{measure}, alpha {alpha:g}"
         least = statistics.nemenyi(scores, level=1 - alpha).critical_difference
         yield Observed("critical difference", row, first, 0, least)
@@ -111,13 +111,13 @@ def _observe_ranks(scores: np.ndarray, ranked: Sequence[str], measure: str) -> I
 
 
 #: Statistics by the names that experiments ask for them.
-STATISTICS: Mapping[str, Callable[[Experiment, Sequence[Record]], list[Observed]]] = {
-    "mcnemar": mcnemar,
-    "friedman-nemenyi": friedman_nemenyi,
+_STATISTICS: Mapping[str, Callable[[Experiment, Sequence[_Record]], list[Observed]]] = {
+    "mcnemar": _observe_mcnemar,
+    "friedman-nemenyi": _observe_friedman_nemenyi,
 }
 
 
-def observe_statistic(experiment: Experiment, records: Sequence[Record]) -> list[Observed]:
+def observe_statistic(experiment: Experiment, records: Sequence[_Record]) -> list[Observed]:
     """What the experiment's statistic makes of records of trials that were done."""
-    check_name("statistic", experiment.statistic, STATISTICS)
-    return STATISTICS[experiment.statistic](experiment, records)
+    check_name("statistic", experiment.statistic, _STATISTICS)
+    return _STATISTICS[experiment.statistic](experiment, records)

@@ -1,26 +1,187 @@
-"""All that an experiment's records say: tables, claims, counts, and the verdict in a sentence."""
+"""What an experiment's records say: cells with the published number beside ours, claims, the verdict.
 
+A cell has our number with its error, the published one beside it, and how they agree.  Which methods of a
+row are best, and which others cannot be told from them, is marked as papers print.
+"""
+
+import itertools
+import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
+from scipy.stats import ttest_1samp
 
-from absentia.papers._cells import (
-    AGREEMENT,
-    Cell,
-    Comparison,
-    Observed,
-    Row,
-    columns_of,
-    observations,
-    rows_of,
-)
-from absentia.papers._experiment import Claim, Experiment, Measure
+from absentia.papers._experiment import Claim, Experiment, Measure, MethodColumn, Observed, Published
 from absentia.papers._significance import observe_statistic
 
 VERDICTS = ("reproduced", "exceeded", "not reproduced", "not run")
+_AGREEMENT = 2.0  # standard errors within which two numbers agree
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A method in a row of a table: numbers by repeat, and what was published.
+
+    `pooled` are those of several settings (levels, say), whose differences are no error.
+    """
+
+    column: MethodColumn
+    values: Mapping[int, Sequence[float]] = field(default_factory=dict)
+    published: Published | None = None
+    verdict: str = ""
+    mark: Literal["best", "like the best", ""] = ""
+    pooled: bool = False
+
+    @property
+    def means(self) -> dict[int, float]:
+        """By repeat."""
+        return {repeat: float(np.mean(values)) for repeat, values in self.values.items()}
+
+    @property
+    def mean(self) -> float | None:
+        return float(np.mean(list(self.means.values()))) if self.values else None
+
+    @property
+    def error(self) -> float | None:
+        """Standard error over repeats; of a single one, over its parts (views, classes)."""
+        within = () if self.pooled else next(iter(self.values.values()), ())
+        return _standard_error(list(self.means.values()) if len(self.values) > 1 else within)
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is the printed number to its last digit."""
+        difference = self.difference
+        return (
+            difference is not None
+            and self.published is not None
+            and abs(difference) <= self.published.rounding
+        )
+
+    @property
+    def difference(self) -> float | None:
+        return None if self.published is None or self.mean is None else self.mean - self.published.value
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A row of the table of one measure: its cells by name of column."""
+
+    name: str
+    cells: Mapping[str, Cell]
+
+
+@dataclass(frozen=True)
+class _ClaimResult:
+    """What became of a claim: `mean` is by how much the first is better, paired."""
+
+    words: str
+    mean: float | None
+    error: float | None
+    published: float | None
+    pairs: int
+    verdict: str
+
+
+def _judge(
+    mean: float | None, error: float | None, published: Published | None, better: str, repeats: int
+) -> str:
+    """Whether our number is the published one, within what either may be off by chance.
+
+    Examples
+    --------
+    >>> _judge(0.0104, None, Published("0.010", 0.010, None), "lower", 1)
+    'reproduced'
+    >>> _judge(0.020, 0.001, Published("0.010±0.003", 0.010, 0.003), "lower", 9)
+    'not reproduced'
+    """
+    if published is None:
+        return ""
+    if mean is None:
+        return "not run"
+    difference = mean - published.value
+    published_error = 0.0 if published.spread is None else published.spread / np.sqrt(repeats)
+    tolerance = max(published.rounding, _AGREEMENT * float(np.hypot(error or 0.0, published_error)))
+    if abs(difference) <= tolerance:
+        return "reproduced"
+    exceeded = better != "neither" and (difference < 0) == (better == "lower")
+    return "exceeded" if exceeded else "not reproduced"
+
+
+def _make_rows(experiment: Experiment, measure: Measure, observed: Iterable[Observed]) -> list[TableRow]:
+    """The table of a measure, rows in the order in which they came, then those that only the paper has."""
+    by_row: dict[str, dict[str, list[Observed]]] = {}
+    for number in observed:
+        if number.measure == measure.name:
+            by_row.setdefault(number.row, {}).setdefault(number.column, []).append(number)
+    names = dict.fromkeys([*by_row, *(row for row, _ in measure.published)])
+    rows = [_make_row(experiment, measure, name, by_row.get(name, {})) for name in names]
+    return rows if measure.better == "neither" else [_mark(row, measure, experiment.level) for row in rows]
+
+
+def _make_row(
+    experiment: Experiment, measure: Measure, name: str, by_column: Mapping[str, Sequence[Observed]]
+) -> TableRow:
+    cells: dict[str, Cell] = {}
+    for column in experiment.columns:
+        values: dict[int, list[float]] = {}
+        numbers = by_column.get(column.name, ())
+        for number in numbers:
+            values.setdefault(number.repeat, []).append(number.value)
+        settings = {
+            repr([number.setting.get(factor) for factor in experiment.design]) for number in numbers
+        }
+        published = measure.published.get((name, column.beside))
+        cell = Cell(column, values, published, pooled=len(settings) > 1)
+        verdict = _judge(cell.mean, cell.error, published, measure.better, experiment.published_repeats)
+        cells[column.name] = replace(cell, verdict=verdict)
+    return TableRow(name, cells)
+
+
+def _mark(row: TableRow, measure: Measure, level: float) -> TableRow:
+    """A row with marks; columns that read what is hidden take no part."""
+    means = {name: c.mean for name, c in row.cells.items() if c.mean is not None and not c.column.leaks}
+    if len(means) < 2:
+        return row
+    pick = min if measure.better == "lower" else max
+    best = pick(means, key=lambda name: means[name])
+    cells = dict(row.cells)
+    for name in means:
+        if name == best or means[name] == means[best]:
+            cells[name] = replace(cells[name], mark="best")
+        elif not _differs(cells[name], cells[best], level):
+            cells[name] = replace(cells[name], mark="like the best")
+    return TableRow(row.name, cells)
+
+
+def _differs(cell: Cell, other: Cell, level: float) -> bool:
+    """Whether chance does not explain the mean of paired differences; True where that cannot be told."""
+    shared = sorted(set(cell.means) & set(other.means))
+    differences = np.array([cell.means[repeat] - other.means[repeat] for repeat in shared])
+    if len(differences) < 2 or np.ptp(differences) == 0:
+        return True
+    with warnings.catch_warnings(action="ignore"):  # nearly the same differences throughout
+        return bool(ttest_1samp(differences, 0.0).pvalue < level)
+
+
+def _observe_scores(experiment: Experiment, records: Iterable[Mapping[str, Any]]) -> list[Observed]:
+    """Numbers out of trials that were done; each has ``trial`` and ``result``."""
+    observed = []
+    for record in records:
+        key, scores = record["trial"], record["result"].get("scores", {})
+        for column, (measure, parts) in itertools.product(experiment.columns_of(key), scores.items()):
+            for part, value in parts.items():
+                if value is not None:
+                    row, setting = experiment.row_of(key, part), {**key, "part": part}
+                    observed.append(
+                        Observed(measure, row, column.name, key["repeat"], float(value), setting)
+                    )
+    return observed
+
+
+# ------------------------------------------------------------------------------------------- summary
 
 
 @dataclass(frozen=True)
@@ -28,8 +189,8 @@ class Summary:
     """An experiment and what came of it."""
 
     experiment: Experiment
-    tables: Mapping[str, Sequence[Row]]
-    claims: Sequence[Comparison]
+    tables: Mapping[str, Sequence[TableRow]]
+    claims: Sequence[_ClaimResult]
     versions: Mapping[str, str]
     repeats: int
     trials: int
@@ -76,9 +237,9 @@ def summarise(experiment: Experiment, records: Sequence[Mapping[str, Any]]) -> S
     done = [record for record in records if record["status"] == "done"]
     failed = [record for record in records if record["status"] != "done"]
     observed = (
-        observe_statistic(experiment, done) if experiment.statistic else observations(experiment, done)
+        observe_statistic(experiment, done) if experiment.statistic else _observe_scores(experiment, done)
     )
-    tables = {measure.name: rows_of(experiment, measure, observed) for measure in experiment.measures}
+    tables = {measure.name: _make_rows(experiment, measure, observed) for measure in experiment.measures}
     return Summary(
         experiment,
         tables,
@@ -86,7 +247,7 @@ def summarise(experiment: Experiment, records: Sequence[Mapping[str, Any]]) -> S
         _versions(records),
         len({record["trial"]["repeat"] for record in done}),
         len(records),
-        [_failure(record) for record in failed],
+        [f"{r['trial']['method']}, repeat {r['trial']['repeat']}: {r['error']}" for r in failed],
         sum(float(record["cost"].get("cpu") or 0.0) for record in records),
         _seconds(experiment, done),
         observed,
@@ -97,14 +258,9 @@ def _seconds(experiment: Experiment, records: Sequence[Mapping[str, Any]]) -> di
     """CPU seconds of a trial by column, on the machine that the records are from."""
     seconds: dict[str, list[float]] = {column.name: [] for column in experiment.columns}
     for record in records:
-        for column in columns_of(experiment, record["trial"]):
+        for column in experiment.columns_of(record["trial"]):
             seconds[column.name].append(float(record["cost"].get("cpu") or 0.0))
     return {name: float(np.mean(spent)) for name, spent in seconds.items() if spent}
-
-
-def _failure(record: Mapping[str, Any]) -> str:
-    key = record["trial"]
-    return f"{key['method']}, repeat {key['repeat']}: {record['error']}"
 
 
 def _versions(records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -115,32 +271,24 @@ def _versions(records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return {method: " and ".join(several) for method, several in sorted(versions.items())}
 
 
-def _check_claim(experiment: Experiment, claim: Claim, rows: Sequence[Row]) -> Comparison:
+def _check_claim(experiment: Experiment, claim: Claim, rows: Sequence[TableRow]) -> _ClaimResult:
     """Differences of the two methods, paired by row and repeat."""
-    measure = experiment.measure(claim.measure)
+    sign = 1.0 if experiment.measure(claim.measure).better == "higher" else -1.0
     pairs: dict[int, list[float]] = {}
     for row in rows:
+        first, second = row.cells[claim.first].means, row.cells[claim.second].means
         if not claim.rows or row.name in claim.rows:
-            for repeat, difference in _paired_differences(
-                measure, row.cells[claim.first], row.cells[claim.second]
-            ):
-                pairs.setdefault(repeat, []).append(difference)
+            for repeat in sorted(first.keys() & second.keys()):
+                pairs.setdefault(repeat, []).append(sign * (first[repeat] - second[repeat]))
     everything = [difference for of_repeat in pairs.values() for difference in of_repeat]
     if not everything:
-        return Comparison(claim.words, None, None, claim.published, 0, "not run")
+        return _ClaimResult(claim.words, None, None, claim.published, 0, "not run")
     mean = float(np.mean(everything))
     # rows of a repeat may share masks and splits: the larger error of the two ways to see it
     errors = [_standard_error(everything), _standard_error([float(np.mean(x)) for x in pairs.values()])]
     error = max((number for number in errors if number is not None), default=None)
     verdict = _judge_claim(mean, error, claim.within)
-    return Comparison(claim.words, mean, error, claim.published, len(everything), verdict)
-
-
-def _paired_differences(measure: Measure, first: Cell, second: Cell) -> list[tuple[int, float]]:
-    """By how much the first is better in each repeat that both have."""
-    sign = 1.0 if measure.better == "higher" else -1.0
-    a, b = first.means, second.means
-    return [(repeat, sign * (a[repeat] - b[repeat])) for repeat in sorted(a.keys() & b.keys())]
+    return _ClaimResult(claim.words, mean, error, claim.published, len(everything), verdict)
 
 
 def _standard_error(numbers: Sequence[float]) -> float | None:
@@ -151,7 +299,7 @@ def _judge_claim(mean: float, error: float | None, within: float | None = None) 
     if error is None:
         return "too few to tell"
     if within is not None:
-        return "holds" if abs(mean) <= max(within, AGREEMENT * error) else "does not hold"
-    if abs(mean) <= AGREEMENT * error:
+        return "holds" if abs(mean) <= max(within, _AGREEMENT * error) else "does not hold"
+    if abs(mean) <= _AGREEMENT * error:
         return "no difference seen"
     return "holds" if mean > 0 else "does not hold"

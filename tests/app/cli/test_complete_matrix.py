@@ -9,7 +9,7 @@ from absentia import PMAImputer, io
 from absentia.app.cli import _complete_matrix as cli_matrix
 from absentia.files import Matrix
 from absentia.methods.matrix import _imputer, hold_out
-from absentia.methods.matrix._holdout import rmse
+from absentia.methods.matrix._holdout import _rmse
 from conftest import random_problem
 from helpers.command_line import refused, run, run_process
 
@@ -39,7 +39,7 @@ def write_table(path, X, ids=None, names=None, missing=("", "NA", "NaN", " nan "
             writer.writerow([name, *(missing[i % len(missing)] if x != x else repr(x) for x in row)])
 
 
-def read_table(path):
+def read_numbers(path):
     with path.open(newline="") as file:
         lines = list(csv.reader(file))
     return (
@@ -59,7 +59,7 @@ def test_a_table_is_completed_better_than_by_column_means_and_keeps_what_was_obs
     assert result.returncode == 0, result.stderr
     assert "40 rows, 5 columns" in result.stdout
     assert "o.std.csv" in result.stdout
-    header, ids, done = read_table(tmp_path / "o.csv")
+    header, ids, done = read_numbers(tmp_path / "o.csv")
     assert header == ["who", "c0", "c1", "c2", "c3", "c4"]
     assert ids[:2] == ["r0", "r1"]
     seen = ~np.isnan(X)
@@ -68,7 +68,7 @@ def test_a_table_is_completed_better_than_by_column_means_and_keeps_what_was_obs
     error = ((done - truth) / unit)[~seen]
     baseline = ((np.nanmean(X, axis=0) - truth) / unit)[~seen]
     assert (error**2).mean() < 0.5 * (baseline**2).mean()
-    header, _, std = read_table(tmp_path / "o.std.csv")
+    header, _, std = read_numbers(tmp_path / "o.std.csv")
     assert header[0] == "who"
     np.testing.assert_array_equal(std == 0, seen)
     assert np.mean(np.abs(error * unit[np.nonzero(~seen)[1]]) < 3 * std[~seen]) > 0.9
@@ -124,11 +124,11 @@ def test_a_column_kernel_alone_is_used_in_the_units_of_the_matrix(tmp_path):
     np.savez(tmp_path / "m.npz", X=X, column_kernel=A @ A.T + 0.01 * np.eye(5))
     result = run("complete", "m.npz", "-o", "o.csv", *PMA, "--report", "r.html", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    header, _, done = read_table(tmp_path / "o.csv")
+    header, _, done = read_numbers(tmp_path / "o.csv")
     assert header == ["id", "0", "1", "2", "3", "4"]
     hidden = np.isnan(X)
     means = np.broadcast_to(np.nanmean(X, axis=0), X.shape)
-    assert rmse(done[hidden], truth[hidden]) < 0.3 * rmse(means[hidden], truth[hidden])
+    assert _rmse(done[hidden], truth[hidden]) < 0.3 * _rmse(means[hidden], truth[hidden])
     assert "as given, in the units of the matrix" in (tmp_path / "r.html").read_text()
 
 
@@ -143,7 +143,7 @@ def test_a_smooth_row_kernel_of_low_numerical_rank_keeps_its_part():
     matrix = Matrix(gaps, np.arange(150), np.arange(8), row_kernel=K)
     done, _ = cli_matrix._run("pma", PMAImputer(row_kernel=K), matrix, check=False)
     assert "it carries" in cli_matrix.estimated(matrix, done)["Row kernel"]  # not zero
-    assert rmse(done.X[np.isnan(gaps)], X[np.isnan(gaps)]) < 0.5
+    assert _rmse(done.X[np.isnan(gaps)], X[np.isnan(gaps)]) < 0.5
 
 
 def test_the_report_judges_on_hidden_entries(tmp_path):
@@ -165,8 +165,8 @@ def test_nothing_missing_is_copied_through(tmp_path):
     result = run("complete", "t.csv", "-o", "o.csv", *PMA, "--report", "r.html", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "nothing is missing" in result.stderr
-    np.testing.assert_array_equal(read_table(tmp_path / "o.csv")[2], X)
-    assert (read_table(tmp_path / "o.std.csv")[2] == 0).all()
+    np.testing.assert_array_equal(read_numbers(tmp_path / "o.csv")[2], X)
+    assert (read_numbers(tmp_path / "o.std.csv")[2] == 0).all()
     page = (tmp_path / "r.html").read_text()
     assert "Nothing was missing" in page
     assert 'id="check"' not in page
@@ -179,7 +179,7 @@ def test_a_row_with_nothing_observed_is_predicted_and_said_from_what(tmp_path):
     result = run("complete", "t.csv", "-o", "o.csv", *PMA, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "1 row(s) have nothing observed, e.g. 'r3': predicted from the columns' means" in result.stderr
-    done = read_table(tmp_path / "o.csv")[2]
+    done = read_numbers(tmp_path / "o.csv")[2]
     np.testing.assert_allclose(done[3], np.nanmean(X, axis=0), rtol=1e-2)
     t = np.arange(20.0)
     K = np.exp(-((t[:, None] - t) ** 2) / 20)
@@ -198,7 +198,7 @@ def test_a_column_that_never_varies_is_warned_of(tmp_path):
     write_table(tmp_path / "t.csv", X)
     result = run("complete", "t.csv", "-o", "o.csv", *PMA, cwd=tmp_path)
     assert "1 column(s) have the same value wherever observed, e.g. 'c2'" in result.stderr
-    np.testing.assert_allclose(read_table(tmp_path / "o.csv")[2][:, 2], 7.0, atol=0.5)
+    np.testing.assert_allclose(read_numbers(tmp_path / "o.csv")[2][:, 2], 7.0, atol=0.5)
 
 
 def test_more_rows_than_a_kernel_can_be_estimated_for_are_taken_as_unrelated(tmp_path, monkeypatch):
@@ -270,7 +270,7 @@ def test_names_with_commas_quotes_and_byte_order_marks_survive(tmp_path):
     (tmp_path / "t.csv").write_bytes(b"\xef\xbb\xbf" + (tmp_path / "t.csv").read_bytes())
     result = run("complete", "t.csv", "-o", "o.csv", *PMA, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    header, found, _ = read_table(tmp_path / "o.csv")
+    header, found, _ = read_numbers(tmp_path / "o.csv")
     assert header == ["who", "x,y", "[bold]z[/]"]
     assert found == ids
 

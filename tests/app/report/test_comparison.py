@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from absentia.app.report import render_comparison, save
-from absentia.app.report._comparison import describe_region, explain_no_score
+from absentia.app.report._comparison import _explain_no_score
 from absentia.experiment import findings as found
-from helpers.comparison_results import ACCURACY, R2, make_findings, verdict_of
+from helpers.comparison_results import R2, make_findings, verdict_of
 from helpers.report_pages import NASTY, Page, notes, row_cells, section, without_script
 
 pytest.importorskip("jinja2")
@@ -267,9 +267,9 @@ def test_methods_without_a_score_say_why():
         "not tried: it would take 40 GB for 2 000 samples",
     ]
     row = found.MethodRow("m", "", False)
-    assert explain_no_score(row) == "not measured yet"
-    assert explain_no_score(dataclasses.replace(row, failed=1)) == "its fit failed"
-    assert explain_no_score(dataclasses.replace(row, done=1)) == "no score in this metric"
+    assert _explain_no_score(row) == "not measured yet"
+    assert _explain_no_score(dataclasses.replace(row, failed=1)) == "its fit failed"
+    assert _explain_no_score(dataclasses.replace(row, done=1)) == "no score in this metric"
 
 
 def test_intervals_that_go_on_beyond_the_chart_have_an_arrow_and_a_note():
@@ -309,9 +309,9 @@ def test_differences_lie_on_the_side_of_their_sign():
 
 
 def test_the_region_is_said_in_words():
-    assert describe_region(ACCURACY, 0.01) == "1 point"
-    assert describe_region(ACCURACY, 0.025) == "2.5 points"
-    assert describe_region(R2, 0.02) == "0.02 of R²"
+    assert "up to 2.5 points either way" in render_comparison(make_findings(equivalence=0.025))
+    numbers = make_findings(task="numbers", equivalence=0.02)
+    assert "up to 0.02 of R² either way" in render_comparison(numbers)
     assert "up to 1 point either way" in render_comparison(make_findings())
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from absentia.app.report import render_comparison
-from absentia.app.report._comparison_details import N_LOUD, N_SHOWN, choose_shown, order_methods
-from absentia.app.report._prediction import FEW_SAMPLES
+from absentia.app.report._comparison_details import _N_LOUD, _N_SHOWN, _choose_shown, _order_methods
+from absentia.app.report._sections import FEW_SAMPLES
 from absentia.experiment import findings as found
 from helpers.comparison_results import LOG_LOSS, make_findings
 from helpers.report_pages import Page, row_cells, section
@@ -45,7 +45,7 @@ def test_scores_and_differences_to_the_simplest():
 
 def test_less_may_be_better():
     results = make_findings(group_metric=LOG_LOSS)
-    simplest, other = order_methods(results)[:2]
+    simplest, other = _order_methods(results)[:2]
     group = dataclasses.replace(results.patterns[0], scores={simplest: 1.0, other: 0.5})
     methods, rows = groups(dataclasses.replace(results, patterns=[group]))
     assert methods == [simplest, other]
@@ -62,12 +62,12 @@ def test_a_method_without_a_score_in_a_pattern_has_a_dash():
 
 def test_simplest_recommended_and_best_are_seen_first():
     results = make_findings(n_methods=12)
-    methods, verdict = order_methods(results), results.verdict
-    seen = [methods[i] for i in choose_shown(results, methods)]
+    methods, verdict = _order_methods(results), results.verdict
+    seen = [methods[i] for i in _choose_shown(results, methods)]
     assert {verdict.simplest, verdict.recommended, verdict.best} <= set(seen)
-    assert len(seen) == N_SHOWN
-    assert choose_shown(results, ["other"]) == [0]
-    assert order_methods(make_findings(rows=[])) == []
+    assert len(seen) == _N_SHOWN
+    assert _choose_shown(results, ["other"]) == [0]
+    assert _order_methods(make_findings(rows=[])) == []
 
 
 # ---------------------------------------------------------------------------------------------- view by view
@@ -127,7 +127,7 @@ def rate_lines(results):
 def test_lines_go_down_as_scores_do():
     lines, text = rate_lines(make_findings(n_methods=9))
     assert len(lines) == 9
-    assert text.count("checked") == N_LOUD
+    assert text.count("checked") == _N_LOUD
     for points in lines:
         heights = [y for _, y, *_ in points]
         assert heights == sorted(heights)

@@ -9,8 +9,8 @@ from html import unescape
 import numpy as np
 import pytest
 
-from absentia.app.report import _decisions, render_classification
-from absentia.app.report._decisions import MAX_CLASSES, average_parts
+from absentia.app.report import _classes, render_classification
+from absentia.app.report._classification import _average_parts
 from absentia.experiment import Gain
 from helpers.report_data import classification_story
 from helpers.report_pages import NASTY, row_cells, section
@@ -21,8 +21,8 @@ pytest.importorskip("jinja2")
 def test_sizes_are_means_over_those_who_have_the_view():
     parts = np.array([[[1.0, -1.0], [9.0, 9.0]], [[-3.0, 3.0], [2.0, -4.0]]])
     observed = np.array([[True, False], [True, True]])
-    assert average_parts(parts, observed).tolist() == [[2, 2], [2, 4]]
-    nobody = average_parts(parts, np.array([[True, False], [True, False]]))
+    assert _average_parts(parts, observed).tolist() == [[2, 2], [2, 4]]
+    nobody = _average_parts(parts, np.array([[True, False], [True, False]]))
     assert nobody[:, 1].tolist() == [0, 0]
 
 
@@ -37,7 +37,7 @@ def test_views_and_classes_are_on_the_page(n_classes):
     story = classification_story(n_classes=n_classes, parts=parts, exact=True)
     text = render_classification(story)
     rows = row_cells(text, "patterns decisions")
-    sizes = average_parts(parts, story.observed).mean(axis=0)
+    sizes = _average_parts(parts, story.observed).mean(axis=0)
     assert [row[0] for row in rows] == list(story.names)
     assert [row[2] for row in rows] == [f"{size:.3f}" for size in sizes]
     assert "exact parts" in text
@@ -63,7 +63,7 @@ def test_features_that_count_most_come_first_and_names_are_harmless():
 def test_of_many_classes_the_most_frequent_are_shown():
     parts = np.ones((400, 3, 15))
     text = render_classification(classification_story(n=400, n_classes=15, parts=parts, weights=None))
-    assert len(row_cells(text, "shaded")) == MAX_CLASSES
+    assert len(row_cells(text, "shaded")) == 12
     assert "12 most frequent of 15 classes" in text
 
 
@@ -130,7 +130,7 @@ def test_a_formula_in_an_id_is_no_formula_in_the_table():
 
 
 def test_too_many_for_a_link_are_cut_and_counted(monkeypatch):
-    monkeypatch.setattr(_decisions, "MAX_LINK_BYTES", 600)
+    monkeypatch.setattr(_classes, "_MAX_LINK_BYTES", 600)
     _, rows, text = mistakes(mistaken_story())
     assert 0 < len(rows) < 75
     assert f"Download the first {len(rows)} mistakes as CSV" in text

@@ -6,23 +6,14 @@ import numpy as np
 import pytest
 
 from absentia.app.report._format import (
-    clip_interval,
-    count_decimals,
-    csv_name,
-    format_difference,
-    format_difference_interval,
-    format_direction,
-    format_interval,
+    ScoreFormat,
     format_number,
     format_p,
     format_p_cell,
     format_percent,
     format_points,
     format_probability,
-    format_quantiles,
-    format_score,
     shorten,
-    unit_of_difference,
     wilson_interval,
 )
 from absentia.experiment import findings as found
@@ -37,7 +28,7 @@ NAN = math.nan
     [
         (0.01234, "0.0123"), (0.9996, "1.00"), (1234.5, "1\u202f230"), (-0.5, "−0.500"),
         (1.5e-7, "1.50×10⁻⁷"), (2e9, "2.00×10⁹"), (0.0, "0"), (np.float32(0.5), "0.500"),
-        (12345, "12\u202f345"), (np.int64(3), "3"), (True, "yes"), ("word", "word"),
+        (12345, "12\u202f345"), (np.int64(3), "3"),
         (float("nan"), "–"), (-np.inf, "–"), (None, "–"),
     ],
 )  # fmt: skip
@@ -60,14 +51,6 @@ def test_long_words_are_shortened_in_the_middle():
     assert "…" in word
 
 
-def test_names_of_files_say_what_is_in_them():
-    assert (
-        csv_name("recall by class", "train.npz, classified") == "train-npz-classified-recall-by-class.csv"
-    )
-    assert csv_name("a/../b", "日本") == "a-b.csv"
-    assert len(csv_name("weights", "x " * 200)) < 80
-
-
 def test_differences_have_a_sign_unless_they_are_none():
     assert (format_points(3.04), format_points(-3.0), format_points(0.01), format_points(-0.01)) == (
         "+3.0",
@@ -77,8 +60,7 @@ def test_differences_have_a_sign_unless_they_are_none():
     )
 
 
-def test_spread_is_median_and_deciles():
-    assert format_quantiles(np.arange(11.0)) == ("5.00", "1.00 to 9.00")
+def test_p_values_in_sentences():
     assert format_p(0.0001) == "p < 0.001"
     assert format_p(0.25) == "p = 0.25"
 
@@ -94,30 +76,34 @@ def test_an_interval_covers_the_share_and_narrows_with_samples():
 
 def test_shares_are_percent_and_points_and_the_rest_is_as_it_is():
     span = found.Interval(0.8421, 0.8104, 0.8712)
-    assert format_score(ACCURACY, 0.8421) == "84.2%"
-    assert format_interval(ACCURACY, span) == "81.0 to 87.1%"
-    assert format_difference(ACCURACY, 0.031) == "+3.1"
-    assert format_difference_interval(ACCURACY, -0.0101, 0.05) == "−1.0 to +5.0"
-    assert unit_of_difference(ACCURACY) == "points"
-    assert format_score(LOG_LOSS, 0.8421) == "0.842"
-    assert format_interval(LOG_LOSS, span) == "0.810 to 0.871"
-    assert format_difference(RMSE, -0.5) == "−0.500"
-    assert format_difference(RMSE, 0.0) == "0"
-    assert format_difference(RMSE, 0.00934, 3) == "+0.009"
-    assert unit_of_difference(RMSE) == "of RMSE"
+    assert ScoreFormat(ACCURACY).score(0.8421) == "84.2%"
+    assert ScoreFormat(ACCURACY).interval(span) == "81.0 to 87.1%"
+    assert ScoreFormat(ACCURACY).difference(0.031) == "+3.1"
+    assert ScoreFormat(ACCURACY).difference_interval(-0.0101, 0.05) == "−1.0 to +5.0"
+    assert ScoreFormat(ACCURACY).unit == "points"
+    assert ScoreFormat(LOG_LOSS).score(0.8421) == "0.842"
+    assert ScoreFormat(LOG_LOSS).interval(span) == "0.810 to 0.871"
+    assert ScoreFormat(RMSE).difference(-0.5) == "−0.500"
+    assert ScoreFormat(RMSE).difference(0.0) == "0"
+    assert ScoreFormat(RMSE, 3).difference(0.00934) == "+0.009"
+    assert ScoreFormat(RMSE).unit == "of RMSE"
 
 
 def test_an_interval_of_shares_ends_where_shares_do():
-    assert format_interval(ACCURACY, found.Interval(0.99, 0.95, 1.03)) == "95.0 to 100.0%"
-    assert clip_interval(ACCURACY, found.Interval(0.01, -0.02, 0.04)).low == 0
-    assert clip_interval(RMSE, found.Interval(0.01, -0.02, 1.4)) == (0.01, -0.02, 1.4)
+    assert ScoreFormat(ACCURACY).interval(found.Interval(0.99, 0.95, 1.03)) == "95.0 to 100.0%"
+    assert ScoreFormat(ACCURACY).clip(found.Interval(0.01, -0.02, 0.04)).low == 0
+    assert ScoreFormat(RMSE).clip(found.Interval(0.01, -0.02, 1.4)) == (0.01, -0.02, 1.4)
 
 
 def test_what_cannot_be_told_is_a_dash():
     nowhere = found.Interval(NAN, NAN, NAN)
     for metric in (ACCURACY, RMSE):
-        assert format_score(metric, NAN) == format_difference(metric, NAN) == "–"
-        assert format_interval(metric, nowhere) == format_difference_interval(metric, NAN, 1.0) == "–"
+        assert ScoreFormat(metric).score(NAN) == ScoreFormat(metric).difference(NAN) == "–"
+        assert (
+            ScoreFormat(metric).interval(nowhere)
+            == ScoreFormat(metric).difference_interval(NAN, 1.0)
+            == "–"
+        )
     assert format_probability(NAN) == format_p_cell(None) == format_p_cell(NAN) == "–"
 
 
@@ -137,8 +123,11 @@ def test_small_p_values_are_not_zero():
     ("values", "digits"), [([0.0784, -0.01], 4), ([-12.3, 5], 1), ([1234.0], 0), ([1e-9], None), ([], None)]
 )
 def test_differences_of_a_column_have_as_many_digits_as_the_largest_needs(values, digits):
-    assert count_decimals([*values, NAN]) == digits
+    assert ScoreFormat.of_differences(RMSE, [*values, NAN]).digits == digits
 
 
 def test_which_way_is_better_is_said():
-    assert (format_direction(ACCURACY), format_direction(LOG_LOSS)) == ("more is better", "less is better")
+    assert (ScoreFormat(ACCURACY).direction, ScoreFormat(LOG_LOSS).direction) == (
+        "more is better",
+        "less is better",
+    )

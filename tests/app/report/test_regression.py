@@ -8,7 +8,7 @@ from sklearn.metrics import r2_score
 
 from absentia.app.report import NumbersStory, render_numbers
 from absentia.app.report._format import format_number
-from absentia.app.report._regression import MAX_DOTS
+from absentia.app.report._regression import _MAX_DOTS
 from helpers.report_pages import NASTY, Page, row_cells, section, without_script
 
 pytest.importorskip("jinja2")
@@ -103,10 +103,10 @@ def test_dots_are_where_the_numbers_are():
 
 
 def test_of_many_samples_some_are_drawn_and_the_others_counted():
-    story = make_story(n=2 * MAX_DOTS + 10)
+    story = make_story(n=2 * _MAX_DOTS + 10)
     complete, incomplete, _ = dots(story)
     drawn = len(complete) + len(incomplete)
-    assert drawn <= MAX_DOTS
+    assert drawn <= _MAX_DOTS
     assert f"{story.n_samples - drawn} of {story.n_samples} samples are not drawn" in render_numbers(story)
     assert "samples are not drawn" not in render_numbers(make_story())
 

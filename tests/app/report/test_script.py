@@ -11,7 +11,7 @@ import pytest
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no browser")
 
-TABLE = """<!doctype html><meta charset="utf-8"><div class="scroll"><table data-file="t.csv">
+TABLE = """<!doctype html><meta charset="utf-8"><title>T's page 日本</title><div class="scroll"><table data-file="A table, t">
 <thead><tr><th>Name</th><th class="figure">Value</th><th><span class="unseen">Bar</span></th></tr></thead>
 <tbody>
 <tr><th data-v="whole, name">wh…me <span class="tag">few</span></th><td class="figure">1\u202f200</td><td>x</td></tr>
@@ -59,7 +59,8 @@ def test_headers_sort_and_say_how(tmp_path):
 def test_the_table_can_be_downloaded_with_whole_names_and_plain_numbers(tmp_path):
     dom = run(tmp_path, "")
     (link,) = re.findall(
-        r'<p class="download"><a href="data:text/csv;charset=utf-8,([^"]*)" download="t.csv">', dom
+        r'<p class="download"><a href="data:text/csv;charset=utf-8,([^"]*)" download="t-s-page-a-table-t.csv">',
+        dom,
     )
     assert unquote(link).splitlines() == [
         "Name,Value",

@@ -7,7 +7,7 @@ import pytest
 
 from absentia import experiment
 from absentia.app.report import SurvivalStory, render_survival
-from absentia.app.report._survival import find_risk_groups
+from absentia.app.report._survival import _find_risk_groups
 from absentia.data.survival import kaplan_meier, log_rank
 from helpers.report_pages import NASTY, Page, row_cells, section, without_script
 
@@ -72,7 +72,7 @@ def test_concordances_are_those_of_the_risks():
 def test_curves_are_kaplan_meier_s_of_thirds():
     story = make_story()
     text = section(render_survival(story), "curves")
-    group = find_risk_groups(story.risks["own"], story.fold)
+    group = _find_risk_groups(story.risks["own"], story.fold)
     rows = row_cells(text, "traces")
     assert [row[0] for row in rows] == ["high risk", "middle risk", "low risk"]
     groups = re.findall(r'<g class="line c\d">.*?</g>', text)
@@ -95,8 +95,8 @@ def test_curves_are_kaplan_meier_s_of_thirds():
 def test_thirds_are_cut_within_folds_and_equals_stay_together():
     risk = np.array([1.0, 2.0, 3.0, 101.0, 102.0, 103.0])
     fold = np.array([0, 0, 0, 1, 1, 1])
-    np.testing.assert_array_equal(find_risk_groups(risk, fold), [0, 1, 2, 0, 1, 2])
-    np.testing.assert_array_equal(find_risk_groups(np.zeros(6), fold), 1)
+    np.testing.assert_array_equal(_find_risk_groups(risk, fold), [0, 1, 2, 0, 1, 2])
+    np.testing.assert_array_equal(_find_risk_groups(np.zeros(6), fold), 1)
     alike = make_story(risks={"own": np.zeros(90), "nothing": np.zeros(90)})
     assert "All samples are in one group: their risks are equal." in render_survival(alike)
     assert "middle risk" in render_survival(alike)

@@ -9,11 +9,11 @@ from absentia.methods.matrix import _conditional_mean as module
 from absentia.methods.matrix import _inference as inference
 from absentia.methods.matrix._conditional_mean import (
     _invert_blocks,
+    _is_thin_and_lazy,
     _NystromPreconditioner,
-    complete,
     complete_by_gradients,
     complete_by_kernels,
-    is_thin_and_lazy,
+    conditional_mean,
     relative_residual,
 )
 from absentia.methods.matrix._inference import _missing_logdet
@@ -29,7 +29,7 @@ def test_exact_means_equal_dense_algebra(kind, seed):
     full = complete_by_gradients(model, np.where(observed, X, np.nan), observed, tol=1e-12)
     np.testing.assert_allclose(full, reference.condition(S, X, observed)[0], **tight)
     np.testing.assert_array_equal(full[observed], X[observed])
-    direct = complete(model, np.where(observed, X, np.nan), observed)
+    direct = conditional_mean(model, np.where(observed, X, np.nan), observed)
     np.testing.assert_allclose(direct, full, **tight)
     assert relative_residual(model, X, direct, observed) < 1e-12
 
@@ -129,14 +129,14 @@ def test_blocks_are_inverted_row_by_row():
 
 def test_eigenvectors_are_spared_for_thin_matrices_of_kernels_that_are_given():
     model = given()[0]
-    assert is_thin_and_lazy(model)
-    assert not is_thin_and_lazy(kronecker_sum(model.rows.K, model.N))
-    assert not is_thin_and_lazy(
+    assert _is_thin_and_lazy(model)
+    assert not _is_thin_and_lazy(kronecker_sum(model.rows.K, model.N))
+    assert not _is_thin_and_lazy(
         KroneckerGaussian(LazyRowKernel(model.rows.K[:200, :200]), model.C, model.N)
     )
-    assert not is_thin_and_lazy(KroneckerGaussian(model.rows, np.eye(17), np.eye(17)))
+    assert not _is_thin_and_lazy(KroneckerGaussian(model.rows, np.eye(17), np.eye(17)))
     assert len(model.rows.l) == 300
-    assert not is_thin_and_lazy(model)  # they are there now
+    assert not _is_thin_and_lazy(model)  # they are there now
 
 
 def test_what_takes_too_many_steps_is_done_with_eigenvectors(monkeypatch):

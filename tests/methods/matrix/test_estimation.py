@@ -3,9 +3,10 @@
 import numpy as np
 
 from absentia.methods.matrix import _estimation as module
-from absentia.methods.matrix._estimation import FreeParts, MomentUpdate, initial_model, run_em, select_gamma
+from absentia.methods.matrix._estimation import FreeParts, MomentUpdate, initial_model, run_em
 from absentia.methods.matrix._inference import log_marginal_likelihood
 from absentia.methods.matrix._model import RowKernel
+from absentia.methods.matrix._row_model import _select_gamma
 from helpers.matrices import from_model, kronecker_sum, rbf
 from reference import pma as reference
 
@@ -78,7 +79,7 @@ def test_kernel_width_by_marginal_likelihood_is_near_that_of_the_truth():
     model = kronecker_sum(rbf(features, gamma=1.0), 0.05 * np.eye(3))
     X = model.draw(rng, 1)[:, 0]
     seen = rng.random(X.shape) > 0.2
-    gamma, _, curve = select_gamma(
+    gamma, _, curve = _select_gamma(
         features, X, seen, FreeParts(), rng, lambda rows, X, seen: initial_model(rows, X, seen, FreeParts())
     )
     assert 0.5 < gamma < 2

@@ -7,7 +7,6 @@ from absentia import PMAImputer
 from absentia.methods.matrix._estimation import EMState, FreeParts, initial_model, run_em
 from absentia.methods.matrix._evidence import (
     EvidenceUpdate,
-    PriorTarget,
     RowKernelUpdate,
     _bound_evidence,
     _evidence_gradient,
@@ -15,9 +14,11 @@ from absentia.methods.matrix._evidence import (
     _log_evidence,
     _maximize_evidence,
     _polish_minimum,
+    _PriorTarget,
     propose_updates,
 )
-from absentia.methods.matrix._holdout import explain_choice, rmse
+from absentia.methods.matrix._holdout import _rmse
+from absentia.methods.matrix._imputer import _explain_choice
 from absentia.methods.matrix._model import KroneckerGaussian, RowKernel
 from helpers.matrices import kronecker_sum, positive, rbf
 from reference import pma as reference
@@ -61,7 +62,7 @@ def error(X, seed=0, **options):
     """RMSE of hidden entries, and the imputer."""
     hidden = np.random.default_rng(100 + seed).random(X.shape) < 0.3
     model = PMAImputer(**options).fit(np.where(hidden, np.nan, X))
-    return rmse(model.completed_[hidden], X[hidden]), model
+    return _rmse(model.completed_[hidden], X[hidden]), model
 
 
 # ------------------------------------------------------------------------------------------- evidence
@@ -94,7 +95,7 @@ def test_rows_that_are_as_the_target_says_are_drawn_there_and_others_are_not():
     rng = np.random.default_rng(0)
     simple = rng.standard_normal((300, 6))
     mixed = simple @ np.linalg.cholesky(np.full((6, 6), 0.9) + 0.1 * np.eye(6)).T
-    target = PriorTarget.from_variances(np.ones(6))
+    target = _PriorTarget.from_variances(np.ones(6))
     assert target.select_prior(simple.T @ simple, 300).strength > 100
     assert target.select_prior(mixed.T @ mixed, 300).strength < 30
 
@@ -103,11 +104,11 @@ def test_a_kernel_that_is_given_is_in_the_target_as_far_as_it_is_true():
     rng = np.random.default_rng(0)
     K = np.full((8, 8), 0.8) + 0.2 * np.eye(8)
     G = rng.standard_normal((60, 8)) @ np.linalg.cholesky(K).T
-    found = PriorTarget.from_variances(np.ones(8), 1000 * K).select_prior(
+    found = _PriorTarget.from_variances(np.ones(8), 1000 * K).select_prior(
         G.T @ G, 60
     )  # its scale is nothing
     assert found.target[0, 1] > 0.6
-    wrong = PriorTarget.from_variances(np.ones(8), positive(8, rng)).select_prior(simple_scatter(rng), 60)
+    wrong = _PriorTarget.from_variances(np.ones(8), positive(8, rng)).select_prior(simple_scatter(rng), 60)
     assert np.abs(wrong.target - np.diag(np.diagonal(wrong.target))).max() < 0.15
 
 
@@ -150,7 +151,7 @@ def test_em_raises_the_bound(shared):
     X = X - X.mean(axis=0)
     seen = np.random.default_rng(0).random(X.shape) > 0.2
     start = initial_model(RowKernel.from_dense(K), X * seen, seen, FreeParts())
-    start, update = propose_updates(start, X.var(axis=0), 1e-6, True)[0 if shared else 1]
+    start, update = propose_updates(start, X.var(axis=0), 1e-6, free=True)[0 if shared else 1]
     fit, values = EMState(start, X * seen, None), []
     for _ in range(8):
         fit = run_em(fit.model, X * seen, seen, update, max_iter=1, precision=1e-10).state
@@ -166,13 +167,13 @@ def test_the_amplitude_makes_the_matrix_most_likely():
     X, K = smooth(25, 3)
     for C in (np.eye(3), np.diag([1.0, 2.0, 3.0])):
         model = KroneckerGaussian(RowKernel.from_dense(K), C, 0.3 * np.eye(3))
-        found = EvidenceUpdate(PriorTarget.from_variances(np.ones(3)), 1e-6).update_amplitude(
+        found = EvidenceUpdate(_PriorTarget.from_variances(np.ones(3)), 1e-6).update_amplitude(
             model, X, None
         )
         S = reference.covariance(K, found.C, found.N)
         slope = reference.log_marginal_gradient(S, np.kron(K, found.C), X, np.ones(X.shape, bool))
         assert abs(slope) < 1e-3
-    given = EvidenceUpdate(PriorTarget.from_variances(np.ones(3)), 1e-6, free=False)
+    given = EvidenceUpdate(_PriorTarget.from_variances(np.ones(3)), 1e-6, free=False)
     assert given.update_amplitude(model, X, None) is model
 
 
@@ -180,7 +181,7 @@ def test_the_scatter_beside_a_shared_row_kernel_is_that_of_whitened_rows():
     X, K = smooth(25, 3)
     N = positive(3, np.random.default_rng(0))
     D = np.random.default_rng(1).standard_normal((25, 2, 3))
-    update = EvidenceUpdate(PriorTarget.from_variances(np.ones(3)), 1e-6, shared=True)
+    update = EvidenceUpdate(_PriorTarget.from_variances(np.ones(3)), 1e-6, shared=True)
     exact = sum(Z.T @ np.linalg.solve(0.7 * K + np.eye(25), Z) for Z in (X, D[:, 0], D[:, 1]))
     model = KroneckerGaussian(RowKernel.from_dense(K), 0.7 * N, N)
     np.testing.assert_allclose(update.expect_scatter(model, X, D), exact, rtol=1e-9)
@@ -361,11 +362,11 @@ def test_new_rows_get_means_where_columns_are_unrelated():
 
 def test_choices_are_said():
     curve = {"none": 0.5, "estimate": 0.4, "alone": 0.3}
-    assert explain_choice(7, curve)[0] == "alone"
-    assert "RMSE 0.3, and 0.4 otherwise" in explain_choice(7, curve)[1]
-    assert explain_choice(7, curve | {"alone": 0.6})[0] == "estimate"
-    assert explain_choice(7, {"none": 0.3, "estimate": 0.4, "shrunk": 0.2})[0] == "shrunk"
-    assert explain_choice(7, {})[0] == "none"
+    assert _explain_choice(7, curve)[0] == "alone"
+    assert "RMSE 0.3, and 0.4 otherwise" in _explain_choice(7, curve)[1]
+    assert _explain_choice(7, curve | {"alone": 0.6})[0] == "estimate"
+    assert _explain_choice(7, {"none": 0.3, "estimate": 0.4, "shrunk": 0.2})[0] == "shrunk"
+    assert _explain_choice(7, {})[0] == "none"
 
 
 def test_unrelated_columns_want_a_row_kernel_that_is_estimated():

@@ -7,13 +7,8 @@ from sklearn.base import clone
 from absentia import PMF, AbsenceWarning, PMAImputer
 from absentia.methods.matrix import _holdout as module
 from absentia.methods.matrix import _imputer, hold_out
-from absentia.methods.matrix._holdout import (
-    _select_hidden,
-    column_scale,
-    explain_choice,
-    heldout_curve,
-    rmse,
-)
+from absentia.methods.matrix._holdout import _heldout_curve, _rmse, _select_hidden, column_scale
+from absentia.methods.matrix._imputer import _explain_choice
 
 
 def mixed_units(n=60, m=6, missing=0.2, seed=0):
@@ -40,7 +35,7 @@ def test_columns_of_very_different_units_are_completed_better_than_by_their_mean
     gone, unit = np.isnan(X), np.nanstd(X, axis=0)
 
     def error(completed):
-        return rmse((completed / unit)[gone], (truth / unit)[gone])
+        return _rmse((completed / unit)[gone], (truth / unit)[gone])
 
     means = error(np.broadcast_to(np.nanmean(X, axis=0), X.shape))
     assert error(PMAImputer().fit_transform(X)) < 0.6 * means
@@ -158,13 +153,13 @@ def test_the_curve_is_of_what_was_hidden_and_nothing_else_is_told():
         return np.full(X.shape, value)
 
     unit = column_scale(X)
-    curve = heldout_curve(X, [0.0, 5.0], complete, seed=0, unit=unit)
+    curve = _heldout_curve(X, [0.0, 5.0], complete, seed=0, unit=unit)
     hidden = _select_hidden(X / unit, 0)
     for part in seen:
         np.testing.assert_array_equal(part, np.where(hidden, np.nan, X))
     for value, error in curve.items():
         assert error == pytest.approx(np.sqrt((((value - truth) / unit)[hidden] ** 2).mean()))
-    assert heldout_curve(X[:5], [0.0], complete, seed=0) == {}
+    assert _heldout_curve(X[:5], [0.0], complete, seed=0) == {}
 
 
 # ---------------------------------------------------------------------------------------- the row kernel
@@ -196,14 +191,14 @@ def test_the_choice_is_that_of_fits_to_the_rest():
     part = np.where(hidden, np.nan, X)
     for word, error in model.heldout_curve_.items():
         found = PMAImputer(row_kernel=word, random_state=model._seed).fit(part).completed_
-        assert error == pytest.approx(rmse((found / unit)[hidden], (X / unit)[hidden]), rel=1e-12)
+        assert error == pytest.approx(_rmse((found / unit)[hidden], (X / unit)[hidden]), rel=1e-12)
 
 
 def test_of_two_that_do_equally_well_the_simpler_is_taken():
-    assert explain_choice(9, {"none": 0.5, "estimate": 0.5 - 1e-12})[0] == "none"
-    assert explain_choice(9, {"none": 0.5, "estimate": 0.4})[0] == "estimate"
-    assert explain_choice(9, {})[0] == "none"
-    word, why = explain_choice(9, {"none": 0.5, "estimate": 0.4, "shrunk": 0.3})
+    assert _explain_choice(9, {"none": 0.5, "estimate": 0.5 - 1e-12})[0] == "none"
+    assert _explain_choice(9, {"none": 0.5, "estimate": 0.4})[0] == "estimate"
+    assert _explain_choice(9, {})[0] == "none"
+    word, why = _explain_choice(9, {"none": 0.5, "estimate": 0.4, "shrunk": 0.3})
     assert word == "shrunk"
     assert "shrunk to the given kernel, have RMSE 0.3," in why
 
@@ -252,7 +247,7 @@ def test_the_check_compares_with_means_of_what_is_left():
     np.testing.assert_array_equal(held.predicted, completed[hidden])
     np.testing.assert_array_equal(held.std, std[hidden])
     own, means = held.errors()
-    assert own == pytest.approx(rmse((completed / unit)[hidden], (X / unit)[hidden]))
+    assert own == pytest.approx(_rmse((completed / unit)[hidden], (X / unit)[hidden]))
     assert own < 0.6 * means
 
 
@@ -279,7 +274,7 @@ def test_factorisation_chooses_by_the_same_rule():
     Z = X / column_scale(X)
     rank, ridge = best
     found = PMF(rank, ridge=ridge, random_state=model._seed).fit(np.where(hidden, np.nan, Z)).completed_
-    assert model.heldout_curve_[best] == pytest.approx(rmse(found[hidden], Z[hidden]), rel=1e-12)
+    assert model.heldout_curve_[best] == pytest.approx(_rmse(found[hidden], Z[hidden]), rel=1e-12)
     model.set_params(n_components=2, ridge=0.1).fit(Z)
     assert not hasattr(model, "heldout_curve_")
 

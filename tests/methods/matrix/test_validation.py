@@ -65,7 +65,7 @@ def test_rows_of_other_names_are_refused_and_equal_ones_are_not(name):
     np.testing.assert_array_equal(model.predict(X), clone(model).fit(X, Y.to_numpy()).predict(X))
 
 
-@pytest.mark.parametrize("name", ["regressor, precomputed", "classifier, precomputed", "svm, precomputed"])
+@pytest.mark.parametrize("name", ["regressor, precomputed", "classifier, precomputed"])
 def test_a_kernel_whose_rows_and_columns_have_different_names_is_refused(name):
     model, K, Y = frames(name)
     with pytest.raises(ValueError, match="rows of the kernel and its columns"):
@@ -204,7 +204,7 @@ def test_kernels_that_are_none_are_refused(k):
         K, message = no_kernels(n)[k]
         with pytest.raises((ValueError, TypeError), match=message):
             fit_it(name, **{parameter: K})
-    for name in ("regressor, precomputed", "classifier, precomputed", "svm, precomputed"):
+    for name in ("regressor, precomputed", "classifier, precomputed"):
         K, message = no_kernels(24)[k]
         with pytest.raises((ValueError, TypeError), match=message):
             fit_it(name, K)

@@ -7,9 +7,24 @@ from urllib.parse import urlsplit
 import pytest
 
 from absentia import datasets, papers
-from absentia.papers.data._catalogue import CATALOGUE, table_lines
+from absentia.papers import CATALOGUE
 
 PAGE = Path(__file__).parents[3] / "docs" / "data.md"
+
+
+def table_lines():
+    """The catalogue as the table of ``docs/data.md``, line by line."""
+    yield "| name | what | size | licence | citation | from | used in |"
+    yield "|---|---|---|---|---|---|---|"
+    for name, entry in CATALOGUE.items():
+        first = [file.addresses[0] for file in entry.files if file.addresses]
+        by_hand = [file.name for file in entry.files if not file.addresses]
+        more = f" and {len(first) - 1} more" if len(first) > 1 else ""
+        where = [f"`{first[0]}`{more}"] if first else []
+        where += [f"by hand: {', '.join(f'`{file}`' for file in by_hand)}"] if by_hand else []
+        home = f"[page]({entry.page}); {'; '.join(where)}"
+        cells = f"`{name}`", entry.what, entry.size, entry.licence, entry.citation, home, entry.used
+        yield f"| {' | '.join(cells)} |"
 
 
 def test_the_page_has_the_table_of_the_catalogue():

@@ -10,8 +10,9 @@ import pytest
 
 from absentia import datasets, papers
 from absentia.files import FileError
+from absentia.papers import CATALOGUE
 from absentia.papers.data import _fetching
-from absentia.papers.data._catalogue import CATALOGUE, Remote
+from absentia.papers.data._fetching import Remote
 from helpers.webserver import redirect, serving, stall, status, whole
 
 HEART = b"70.0 1.0 2\n67.0 0.0 1\n"
@@ -251,7 +252,7 @@ BODY = bytes(range(256)) * 1000
 @pytest.fixture
 def get(server, tmp_path):
     """Download paths of the server."""
-    return lambda *paths: _fetching.download(
+    return lambda *paths: _fetching._download(
         [server.base + path for path in paths], tmp_path / "deep" / "data.bin"
     )
 
@@ -303,7 +304,7 @@ def test_no_way_leads_from_https_to_http():
 
 @pytest.mark.parametrize("begun", [b"", b"some"])
 def test_a_silent_server_is_left(server, get, tmp_path, monkeypatch, begun):
-    monkeypatch.setattr(_fetching, "TIMEOUT", 0.2)
+    monkeypatch.setattr(_fetching, "_TIMEOUT", 0.2)
     server.answers["/a"] = stall(begun)
     with pytest.raises(FileError, match="timed out"):
         get("/a")
@@ -325,7 +326,7 @@ def test_a_server_in_trouble_is_asked_again(server, get):
 
 
 def test_too_large_and_empty_files_are_refused(server, get, tmp_path, monkeypatch):
-    monkeypatch.setattr(_fetching, "MAX_BYTES", 1000)
+    monkeypatch.setattr(_fetching, "_MAX_BYTES", 1000)
     server.answers |= {"/large": whole(BODY), "/empty": whole(b"")}
     with pytest.raises(FileError, match="has 256000 bytes; at most 1000 are taken"):
         get("/large")

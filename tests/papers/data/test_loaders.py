@@ -1,7 +1,5 @@
 """Files as archives give them, small and made up, become views or kernels and a target."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 import scipy.io
@@ -35,6 +33,7 @@ def test_two_classes_are_signs_whatever_an_archive_calls_them(load):
         "uci_sonar": "70,1,4,M\n67,0,3,R\n",
         "uci_wdbc": "8510426,M,70,1,4\n8510427,B,67,0,3\n",
         "uci_spambase": "70,1,4,1\n67,0,3,0\n",
+        "uci_musk1": "MUSK-jf78,jf78_1,70,1,4,1.\nNON-MUSK-j,j_2,67,0,3,0.\n",
     }.items():
         data = load(name, text)
         np.testing.assert_array_equal(data.views.block("x"), [[70, 1, 4], [67, 0, 3]], err_msg=name)
@@ -49,28 +48,6 @@ def test_another_class_or_a_page_instead_is_refused_with_the_file(load):
         load("uci_sonar", "<html>moved</html>\n")
     with pytest.raises(FileError, match=r"spambase\.data: 'x' is no number"):
         load("uci_spambase", "x,1\n")
-
-
-def test_musk_keeps_its_names(load):
-    data = load("uci_musk1", "MUSK-jf78,jf78_1,46,-108,1.\nNON-MUSK-j,j_2,1,2,0.\n")
-    np.testing.assert_array_equal(data.views.block("x"), [[46, -108], [1, 2]])
-    assert data.target.tolist() == [1, -1]
-    assert data.extra["molecule"].tolist() == ["MUSK-jf78", "NON-MUSK-j"]
-    assert data.extra["conformation"].tolist() == ["jf78_1", "j_2"]
-
-
-def test_windows_of_dna_are_shares_of_letters(load):
-    data = load("uci_splice", "EI,  A-1,   ACGT\nN,B-2,   NDSR\nIE,C,TTTT\n")
-    X = data.views.block("x").reshape(3, 4, 4)
-    np.testing.assert_array_equal(X[0], np.eye(4))
-    np.testing.assert_allclose(X.sum(axis=2), 1)
-    np.testing.assert_allclose(
-        X[1], [[0.25] * 4, [1 / 3, 0, 1 / 3, 1 / 3], [0, 0.5, 0.5, 0], [0.5, 0, 0.5, 0]]
-    )
-    assert data.target.tolist() == [0, 2, 1]
-    assert data.extra["instance"].tolist() == ["A-1", "B-2", "C"]
-    with pytest.raises(FileError, match=r"splice\.data: sequences of lengths \[2, 3\]"):
-        load("uci_splice", "EI,a,AC\nIE,b,ACG\n")
 
 
 def test_six_views_of_digits(load):
@@ -137,13 +114,13 @@ def test_axes_come_from_zip_files_or_plain_ones(tmp_path):
     plain = tmp_path / "UWaveGestureLibraryZ_TRAIN.tsv"
     plain.write_text("3\t2\t1\t2\n1\t2\t4\t5\n")
     for last in (paths["UWaveGestureLibraryZ.zip"], plain):
-        data = _loaders.axes({**paths, "UWaveGestureLibraryZ.zip": last})
+        data = CATALOGUE["uwave_train"].loader({**paths, "UWaveGestureLibraryZ.zip": last})
         assert data.views.names == ("X", "Y", "Z")
         np.testing.assert_array_equal(data.views.block("Z"), [[2, 1, 2], [2, 4, 5]])
         assert data.target.tolist() == [3, 1]
     plain.write_text("1\t2\t1\t2\n1\t2\t4\t5\n")
     with pytest.raises(FileError, match="the axes have other classes"):
-        _loaders.axes({**paths, "UWaveGestureLibraryZ.zip": plain})
+        CATALOGUE["uwave_train"].loader({**paths, "UWaveGestureLibraryZ.zip": plain})
 
 
 def test_distances_between_flowers_are_kernels_of_three_widths(tmp_path, rng):
@@ -190,7 +167,7 @@ def test_yeast_may_lie_in_several_folders(tmp_path):
     assert data.target.ravel().tolist() == [1, -1]
 
 
-def test_the_public_files_at_hand_are_read_alike(tmp_path, data_folder):
+def test_the_public_files_at_hand_are_read_alike(load, data_folder):
     """A table written as UCI has it, from a copy of the same data, gives the same back."""
     from absentia import datasets
 
@@ -200,10 +177,7 @@ def test_the_public_files_at_hand_are_read_alike(tmp_path, data_folder):
         ",".join([*map(str, row), "g" if y > 0 else "b"])
         for row, y in zip(X.tolist(), copy.target, strict=True)
     ]
-    path = tmp_path / "ionosphere.data"
-    path.write_text("\n".join(lines))
-    loader = partial(_loaders.table, classes={"b": -1, "g": 1})
-    data = loader({"ionosphere.data": path})
+    data = load("uci_ionosphere", "\n".join(lines))
     np.testing.assert_array_equal(data.views.block("x"), X)
     np.testing.assert_array_equal(data.target, copy.target)
 
@@ -211,26 +185,19 @@ def test_the_public_files_at_hand_are_read_alike(tmp_path, data_folder):
 # ---------------------------------------------------------------------------------------- tables and texts
 
 
-def written(tmp_path, text):
-    path = tmp_path / "file"
-    path.write_text(text)
-    return path
-
-
-def test_plain_tables(tmp_path):
-    read = lambda text, *how: _loaders._read_fields(written(tmp_path, text), *how)
-    assert read("1, 2,x\n\n3,4 ,y\n") == [["1", "2", "x"], ["3", "4", "y"]]
-    assert read("  1   2\r\n 3\t4 \r\n", None) == [["1", "2"], ["3", "4"]]
-    np.testing.assert_array_equal(
-        _loaders._parse_numbers([["1", "?"], ["-.5e1", "NA"]]), [[1, np.nan], [-5, np.nan]]
-    )
-    with pytest.raises(ValueError, match="line 3 has 1 fields, the first 2"):
-        read("1,2\n\n3\n")
-    with pytest.raises(ValueError, match="the file is empty"):
-        read("\n\n")
-    for cell in ("<html>", "1_0"):
-        with pytest.raises(ValueError, match="is no number"):
-            _loaders.parse_number(cell)
+def test_plain_tables(load):
+    data = load("uci_ionosphere", "1, ?,g\n\n-.5e1,NA ,b\n")
+    np.testing.assert_array_equal(data.views.block("x"), [[1, np.nan], [-5, np.nan]])
+    data = load("uci_heart", "  1   2\r\n 3\t1 \r\n")
+    np.testing.assert_array_equal(data.views.block("x"), [[1], [3]])
+    for text, said in {
+        "1,2,g\n\n3,g\n": "line 3 has 2 fields, the first 3",
+        "\n\n": "the file is empty",
+        "<html>,g\n": "'<html>' is no number",
+        "1_0,g\n": "'1_0' is no number",
+    }.items():
+        with pytest.raises(FileError, match=rf"ionosphere\.data: {said}"):
+            load("uci_ionosphere", text)
 
 
 def test_libsvm_lines(load):
@@ -276,9 +243,9 @@ def test_series_of_any_ending(text):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("@data\n", "holds no series"),
-        ("@data\n1,2:3:4\n", "line 2 is no series of one dimension"),
-        ("1 2 3\n1 2\n", "line 2 has 1 values, the first 2"),
+        ("@data\n", "the file is empty"),
+        ("@data\n1,2:3:4\n", "'2:3' is no number"),
+        ("1 2 3\n1 2\n", "line 2 has 2 fields, the first 3"),
         ("1.5 2 3\n", "no whole numbers"),
         ("<html> 1\n", "is no number"),
     ],
@@ -306,6 +273,6 @@ def test_damaged_and_large_members_are_refused(tmp_path, monkeypatch):
     (tmp_path / "cut.zip").write_bytes(data[:40] + b"!!!!" + data[44:])
     with pytest.raises(ValueError, match="is no zip file, or a damaged one"):
         _loaders._read_member(tmp_path / "cut.zip", ["a"])
-    monkeypatch.setattr(_loaders, "MAX_BYTES", 500)
+    monkeypatch.setattr(_loaders, "_MAX_MEMBER", 500)
     with pytest.raises(ValueError, match="is larger than 500 bytes"):
         _loaders._read_member(path, ["a"])

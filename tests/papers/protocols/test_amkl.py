@@ -8,7 +8,7 @@ from absentia import AbsentMKLClassifier, MeanFill, MKLClassifier, ViewKernels, 
 from absentia.files import FileError
 from absentia.papers import Reproduction, find_experiment, list_experiments, missing_data
 from absentia.papers.protocols import _amkl as amkl
-from absentia.papers.protocols import perform
+from absentia.papers.protocols import perform_trial
 
 # the protocol says nothing of fits that are warned of: papers do not
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -76,7 +76,7 @@ def test_a_cell_of_heart_is_what_the_method_gives_by_hand(data_folder, monkeypat
     C, accuracy = by_hand(
         kernels.fit_transform(views[train]), kernels.transform(views[test]), y[train], y[test]
     )
-    found = perform(KEY | CONVEX | {"data": "uci_heart"})
+    found = perform_trial(KEY | CONVEX | {"data": "uci_heart"})
     assert found["scores"] == {"accuracy": {"": pytest.approx(accuracy)}}
     assert found["chosen"] == {"C": C}
     assert found["right"].count("1") / 108 == pytest.approx(accuracy / 100)
@@ -84,7 +84,7 @@ def test_a_cell_of_heart_is_what_the_method_gives_by_hand(data_folder, monkeypat
 
 def test_a_cell_of_kernels_is_what_the_method_gives_by_hand(made):
     key = KEY | CONVEX | {"data": "plant", "absent": 0.5}
-    one = amkl.make_problem(key)
+    one = amkl._make_problem(key)
     assert (one.keep.sum(axis=1) == 2).all()  # half of five views is 2.5, which goes up
     K = np.load(made / "plant.npz")["K"]
     train, test, y = one.train, one.test, np.load(made / "plant.npz")["y"]
@@ -105,16 +105,16 @@ def test_a_cell_of_kernels_is_what_the_method_gives_by_hand(made):
         np.testing.assert_allclose(known.block(name), blocks[v], atol=1e-10)
         np.testing.assert_allclose(new.block(name), rows[v], atol=1e-10)
     C, accuracy = by_hand(known, new, y[train], y[test])
-    found = perform(key)
+    found = perform_trial(key)
     assert (found["chosen"], found["scores"]["accuracy"][""]) == ({"C": C}, pytest.approx(accuracy))
 
 
 def test_what_is_filled_first_is_filled_from_training_samples(made):
     key = KEY | {"data": "proteinfold_embed27", "method": "MF-MKL"}
-    one = amkl.make_problem(key)
+    one = amkl._make_problem(key)
     known, new = one.observed()
     fill = MeanFill().fit(known)
-    found = perform(key)
+    found = perform_trial(key)
     machine = MKLClassifier(C=found["chosen"]["C"]).fit(fill.transform(known), one.y[one.train])
     hits = machine.predict(fill.transform(new)) == one.y[one.test]
     assert found["right"] == "".join("01"[int(hit)] for hit in hits)
@@ -124,18 +124,18 @@ def test_what_is_filled_first_is_filled_from_training_samples(made):
 def test_only_the_printed_form_reads_what_is_absent(made, monkeypatch):
     """Another truth behind the mask changes nothing for others, and kernels for the printed form."""
     key = KEY | {"data": "psortPos"}
-    one = amkl.make_problem(key)
+    one = amkl._make_problem(key)
     spoilt = np.load(made / "psortPos.npz")["K"].copy()
     for v in range(5):
         gone = ~one.keep[:, v]
         spoilt[v][gone] = spoilt[v][:, gone] = 0.0
         spoilt[v][gone, gone] = 1.0
     methods = [CONVEX, {"method": "MKLClassifier"}, {"method": "MF-MKL"}, {"method": "AverageKernelSVC"}]
-    before = [perform(key | method) for method in methods]
-    printed = amkl.select_input(key | PRINTED, one)
+    before = [perform_trial(key | method) for method in methods]
+    printed = amkl._select_input(key | PRINTED, one)
     np.savez(made / "psortPos.npz", K=spoilt, y=one.y)
-    assert [perform(key | method) for method in methods] == before
-    now = amkl.select_input(key | PRINTED, amkl.make_problem(key))
+    assert [perform_trial(key | method) for method in methods] == before
+    now = amkl._select_input(key | PRINTED, amkl._make_problem(key))
     assert printed[0].observed.all()
     assert (printed[1].observed == one.keep[one.test]).all()
     assert np.abs(printed[0].to_dense() - now[0].to_dense()).max() > 0.1
@@ -144,24 +144,24 @@ def test_only_the_printed_form_reads_what_is_absent(made, monkeypatch):
 @pytest.mark.slow
 def test_the_printed_form_is_chosen_and_fitted_under_the_mask(made):
     key = KEY | PRINTED | {"data": "proteinfold_embed27"}
-    one = amkl.make_problem(key)
+    one = amkl._make_problem(key)
     known, new = one.complete()
-    found = perform(key)
+    found = perform_trial(key)
     machine = AbsentMKLClassifier("convex", paper_form=True, C=found["chosen"]["C"])
     hits = (
         machine.fit(known, one.y[one.train], observed=one.keep[one.train]).predict(new) == one.y[one.test]
     )
     assert found["right"] == "".join("01"[int(hit)] for hit in hits)
     both = {"formulation": "penalized", "paper_form": True}
-    assert set(perform(key | {"parameters": both})["chosen"]) == {"C", "lam"}
+    assert set(perform_trial(key | {"parameters": both})["chosen"]) == {"C", "lam"}
 
 
 def test_all_methods_of_a_repeat_have_one_split_and_mask_and_other_repeats_others(made):
     key = KEY | {"data": "uci_heart", "method": "AverageKernelSVC"}
-    one, same = amkl.make_problem(key), amkl.make_problem(key | CONVEX)
+    one, same = amkl._make_problem(key), amkl._make_problem(key | CONVEX)
     np.testing.assert_array_equal(one.keep, same.keep)
     np.testing.assert_array_equal(one.train, same.train)
-    other, denser = amkl.make_problem(key | {"repeat": 2}), amkl.make_problem(key | {"absent": 0.1})
+    other, denser = amkl._make_problem(key | {"repeat": 2}), amkl._make_problem(key | {"absent": 0.1})
     assert (other.train != one.train).any()
     assert (other.keep != one.keep).any()
     np.testing.assert_array_equal(denser.train, one.train)
@@ -171,15 +171,15 @@ def test_all_methods_of_a_repeat_have_one_split_and_mask_and_other_repeats_other
 
 def test_so_many_of_every_class():
     y = np.repeat([0, 1, 2], [30, 40, 12])
-    train, test = amkl.split(y, 10, np.random.default_rng(0))
+    train, test = amkl._split(y, 10, np.random.default_rng(0))
     assert np.bincount(y[train]).tolist() == [10, 10, 10]
     assert len(test) == 52
-    assert amkl.TRAIN_SAMPLES == {"caltech101": 10}
+    assert amkl._TRAIN_SAMPLES == {"caltech101": 10}
 
 
 def test_widths_are_spaced_as_asked(made):
-    heart = amkl.make_problem(KEY | {"data": "uci_heart"}).kernels.per_view
-    steps = amkl.make_problem(KEY | {"data": "uci_heart", "spacing": "steps"}).kernels.per_view
+    heart = amkl._make_problem(KEY | {"data": "uci_heart"}).kernels.per_view
+    steps = amkl._make_problem(KEY | {"data": "uci_heart", "spacing": "steps"}).kernels.per_view
     ratios = np.array([one["gamma"] for one in heart.values()]) ** -0.5
     equal = np.array([one["gamma"] for one in steps.values()]) ** -0.5
     np.testing.assert_allclose(ratios[1:] / ratios[:-1], 2 ** (14 / 19))
@@ -189,34 +189,34 @@ def test_widths_are_spaced_as_asked(made):
 
 def test_which_kernels_are_made_is_said_by_the_design_and_not_by_the_name_of_the_file(made):
     (made / "uci_heart.npz").rename(made / "heart.npz")
-    assert amkl.make_problem(KEY | {"data": "heart"}).data.n_views == 20
+    assert amkl._make_problem(KEY | {"data": "heart"}).data.n_views == 20
     (made / "proteinfold_embed27.npz").rename(made / "uci_folds.npz")
-    assert amkl.make_problem(KEY | {"data": "uci_folds"}).data.n_views == 5
+    assert amkl._make_problem(KEY | {"data": "uci_folds"}).data.n_views == 5
     unsaid = {name: value for name, value in KEY.items() if name != "spacing"}
     for key in (unsaid, KEY | {"spacing": "even"}):
         with pytest.raises(
             ValueError, match=r"heart\.npz is one table .* does not say which kernels .*spacing"
         ):
-            amkl.make_problem(key | {"data": "heart"})
+            amkl._make_problem(key | {"data": "heart"})
 
 
 def test_kernels_have_no_features(made):
     with pytest.raises(ValueError, match="no features"):
-        perform(KEY | {"data": "plant", "method": "MMAFClassifier"})
-    assert perform(KEY | {"data": "proteinfold_embed27", "method": "MMAFClassifier"})["scores"]
+        perform_trial(KEY | {"data": "plant", "method": "MMAFClassifier"})
+    assert perform_trial(KEY | {"data": "proteinfold_embed27", "method": "MMAFClassifier"})["scores"]
 
 
 def test_a_file_without_classes_is_named(made):
     np.savez(made / "plant.npz", K=np.stack([np.eye(4)] * 5))
     with pytest.raises(FileError, match=r"plant\.npz.*'y'"):
-        amkl.load("plant")
+        amkl._load_classes("plant")
 
 
 def test_experiments_of_kernels_run_where_there_are_files_and_say_which_are_wanted(made, tmp_path):
     for name, columns in (("amkl-table4", 9), ("amkl-table5", 8), ("amkl-table6", 7)):
         assert len(find_experiment(name).columns) == columns
         assert missing_data(find_experiment(name)) == []
-        done = perform(
+        done = perform_trial(
             Reproduction(find_experiment(name).reduced(quick=True), tmp_path / "out").trials[0].key
         )
         assert 0 <= done["scores"]["accuracy"][""] <= 100
@@ -251,4 +251,4 @@ def test_every_method_of_the_experiments_can_be_performed(made):
             "method": column.method,
             "parameters": column.parameters,
         }
-        assert 0 <= perform(key)["scores"]["accuracy"][""] <= 100
+        assert 0 <= perform_trial(key)["scores"]["accuracy"][""] <= 100

@@ -5,11 +5,9 @@ import pytest
 from sklearn.svm import SVC
 
 from absentia import CVKT, MKC, KernelViews, MeanFill, datasets, metrics, missingness
-from absentia.papers import find_experiment
-from absentia.papers._cells import observations, rows_of
-from absentia.papers._running import Reproduction
+from absentia.papers import Reproduction, find_experiment, summarise
 from absentia.papers.protocols import _cvkt as protocol
-from absentia.papers.protocols._cvkt import Problem, ca_of_blocks, draw_mask, perform
+from absentia.papers.protocols._cvkt import _ca_of_blocks, _draw_mask, _perform, _Problem
 
 
 @pytest.fixture
@@ -17,14 +15,14 @@ def problem():
     """Thirty digits in three views, a third of the samples hidden in each."""
     views, y = datasets.load_digit_views(n_samples=30, return_X_y=True)
     views = views.select(views.names[:3])
-    kernels = KernelViews.from_dense({name: protocol.rbf(views.block(name)) for name in views.names})
-    keep = draw_mask(kernels.observed.shape, {"seed": 0, "repeat": 1, "missing": 30})
-    return Problem(kernels, keep, views, np.asarray(y) % 2)
+    kernels = KernelViews.from_dense({name: protocol._rbf(views.block(name)) for name in views.names})
+    keep = _draw_mask(kernels.observed.shape, {"seed": 0, "repeat": 1, "missing": 30})
+    return _Problem(kernels, keep, views, np.asarray(y) % 2)
 
 
 @pytest.fixture
 def made_up(problem, monkeypatch):
-    monkeypatch.setattr(protocol, "SETS", {"made up": lambda key: problem})
+    monkeypatch.setattr(protocol, "_SETS", {"made up": lambda key: problem})
     return problem
 
 
@@ -37,7 +35,7 @@ def key_of(method, parameters=(), data="made up", **others):
 
 
 def test_a_trial_is_the_method_called_by_hand(made_up):
-    found = perform(key_of("MeanFill", {"of": "entries"}))
+    found = _perform(key_of("MeanFill", {"of": "entries"}))
     done = MeanFill("entries").fit_transform(made_up.kernels.hide(made_up.keep)).to_dense()
     truth = made_up.kernels.to_dense()
     by_hand = metrics.ca_error(truth, done, average=False)
@@ -51,16 +49,16 @@ def test_a_trial_is_the_method_called_by_hand(made_up):
 def test_views_without_anything_hidden_are_not_scored(problem, monkeypatch):
     keep = problem.keep.copy()
     keep[:, 1] = True
-    monkeypatch.setattr(protocol, "SETS", {"made up": lambda key: Problem(problem.kernels, keep)})
-    found = perform(key_of("ZeroFill"))
+    monkeypatch.setattr(protocol, "_SETS", {"made up": lambda key: _Problem(problem.kernels, keep)})
+    found = _perform(key_of("ZeroFill"))
     names = problem.kernels.names
     assert list(found["scores"]["CA"]) == [names[0], names[2]]
     assert "right" not in found
 
 
 def test_answers_are_those_of_an_svm_on_the_other_half(made_up):
-    found = perform(key_of("full"))
-    train, test = protocol.split_halves(made_up, key_of("full"))
+    found = _perform(key_of("full"))
+    train, test = protocol._split_halves(made_up, key_of("full"))
     assert sorted([*train, *test]) == list(range(30))
     name, y = made_up.kernels.names[0], made_up.y
     K = np.asarray(made_up.kernels.block(name))
@@ -73,14 +71,15 @@ def test_answers_are_those_of_an_svm_on_the_other_half(made_up):
 
 def test_all_methods_of_a_repeat_are_judged_on_the_same_samples(made_up):
     splits = [
-        protocol.split_halves(made_up, key_of(method, missing=m))[1] for method, m in (("a", 10), ("b", 50))
+        protocol._split_halves(made_up, key_of(method, missing=m))[1]
+        for method, m in (("a", 10), ("b", 50))
     ]
     np.testing.assert_array_equal(*splits)
-    assert not np.array_equal(splits[0], protocol.split_halves(made_up, key_of("a", repeat=1))[1])
+    assert not np.array_equal(splits[0], protocol._split_halves(made_up, key_of("a", repeat=1))[1])
 
 
 def test_a_common_representation_has_one_accuracy_for_all_views(made_up):
-    found = perform(key_of("MIC, SVM", {"scale": "minmax", "tol": 1e-2}))
+    found = _perform(key_of("MIC, SVM", {"scale": "minmax", "tol": 1e-2}))
     assert list(found["scores"]["accuracy"]) == list(made_up.kernels.names)
     assert len(set(found["right"].values())) == 1
 
@@ -93,14 +92,14 @@ MKC_GRID = {"variant": "ht", "c1": [1.0, 1000.0], "c2": [1.0], "c3": [0.001, 10.
 
 @pytest.mark.slow
 def test_mkc_is_chosen_by_what_is_shown(made_up):
-    found = perform(key_of("MKC, chosen", MKC_GRID))
+    found = _perform(key_of("MKC, chosen", MKC_GRID))
     shown = made_up.kernels.hide(made_up.keep)
     part = shown.hide(missingness.mcar(shown.observed, 0.1, random_state=0))
     errors = {}
     for c1 in MKC_GRID["c1"]:
         for c3 in MKC_GRID["c3"]:
             done = MKC("ht", c1=c1, c3=c3, random_state=0).fit_transform(part)
-            errors[c1, c3] = np.mean(list(ca_of_blocks(shown, done).values()))
+            errors[c1, c3] = np.mean(list(_ca_of_blocks(shown, done).values()))
     c1, c3 = min(errors, key=errors.get)
     assert len(set(errors.values())) > 1
     done = MKC("ht", c1=c1, c3=c3, random_state=0).fit_transform(shown)
@@ -118,18 +117,18 @@ def test_what_is_hidden_has_no_part_in_an_answer(problem, method):
         K[gone], K[:, gone] = 0.1, 0.1
         K[gone, gone] = 1.0
         other[name] = K
-    changed = Problem(KernelViews.from_dense(other), problem.keep)
+    changed = _Problem(KernelViews.from_dense(other), problem.keep)
     key = key_of(method, MKC_GRID if method != "CVKT" else {"solver": "descent", "n_iter": 5})
-    one, two = (protocol.complete(p, key).to_dense() for p in (problem, changed))
+    one, two = (protocol._complete_problem(p, key).to_dense() for p in (problem, changed))
     np.testing.assert_array_equal(one, two)
 
 
 def test_the_column_that_leaks_is_for_each_view_the_best_of_its_grid(made_up):
     shares = [0.4, 1.0]
     grid = {"n_landmarks": shares, "rank": shares, "n_iter": 5}
-    found = perform(key_of("CVKT, best", grid))["scores"]["CA"]
+    found = _perform(key_of("CVKT, best", grid))["scores"]["CA"]
     single = [
-        perform(key_of("CVKT", {"solver": "descent", "n_landmarks": s, "rank": r, "n_iter": 5}))
+        _perform(key_of("CVKT", {"solver": "descent", "n_landmarks": s, "rank": r, "n_iter": 5}))
         for s in shares
         for r in shares
     ]
@@ -139,7 +138,7 @@ def test_the_column_that_leaks_is_for_each_view_the_best_of_its_grid(made_up):
 
 def test_the_error_chosen_by_is_that_of_the_paper(problem):
     done = CVKT(rounds=1).fit_transform(problem.shown)
-    errors = ca_of_blocks(problem.kernels, done)
+    errors = _ca_of_blocks(problem.kernels, done)
     by_hand = metrics.ca_error(problem.kernels.to_dense(), done.to_dense(), average=False)
     assert list(errors.values()) == pytest.approx(by_hand)
 
@@ -149,31 +148,31 @@ def test_the_error_chosen_by_is_that_of_the_paper(problem):
 
 def test_masks_hide_about_what_was_asked_and_leave_everyone_a_view():
     key = {"seed": 0, "repeat": 0, "missing": 50}
-    keep = draw_mask((4000, 3), key)
+    keep = _draw_mask((4000, 3), key)
     assert keep.any(axis=1).all()
     assert (~keep).mean() == pytest.approx(0.5 - 0.125 / 3, abs=0.01)  # an eighth gets one of three back
-    assert not np.array_equal(keep, draw_mask((4000, 3), {**key, "repeat": 1}))
-    np.testing.assert_array_equal(keep, draw_mask((4000, 3), key))
+    assert not np.array_equal(keep, _draw_mask((4000, 3), {**key, "repeat": 1}))
+    np.testing.assert_array_equal(keep, _draw_mask((4000, 3), key))
 
 
 def test_the_default_width_is_the_mean_of_all_distances():
     X = np.array([[0.0], [3.0]])  # distances 0, 3, 3, 0: mean 1.5
-    assert protocol.rbf(X)[0, 1] == pytest.approx(np.exp(-9 / (2 * 1.5**2)))
+    assert protocol._rbf(X)[0, 1] == pytest.approx(np.exp(-9 / (2 * 1.5**2)))
 
 
 # ---------------------------------------------------------------------------------------- the papers'
 
 
 def test_that_width_gives_the_authors_kernels_of_the_digits(data_folder):
-    problem = protocol.SETS["cvkt_digits200_kernels"](key_of("full", missing=10))
+    problem = protocol._SETS["cvkt_digits200_kernels"](key_of("full", missing=10))
     for name in ("fou", "fac", "kar", "pix", "zer"):
-        ours = protocol.rbf(problem.views.block(name))
+        ours = protocol._rbf(problem.views.block(name))
         np.testing.assert_allclose(ours, problem.kernels.block(name), atol=1e-6)
 
 
 def test_the_first_repeat_of_the_digits_has_the_authors_mask_and_later_ones_their_own(data_folder):
     masks = datasets.load_benchmark("cvkt_digits200_kernels").extra["masks"]
-    sets = protocol.SETS["cvkt_digits200_kernels"]
+    sets = protocol._SETS["cvkt_digits200_kernels"]
     for number, missing in enumerate((10, 20, 30, 40, 50)):
         np.testing.assert_array_equal(sets(key_of("full", missing=missing)).keep, masks[number])
         later = sets(key_of("full", missing=missing, repeat=1)).keep
@@ -182,7 +181,7 @@ def test_the_first_repeat_of_the_digits_has_the_authors_mask_and_later_ones_thei
 
 
 def test_gestures_are_complete_before_hiding(data_folder):
-    problem = protocol.SETS["uwave_train"](key_of("full", missing=30))
+    problem = protocol._SETS["uwave_train"](key_of("full", missing=30))
     assert problem.kernels.observed.all()
     assert problem.keep.shape == (896, 3)
     assert len(np.unique(problem.y)) == 8
@@ -194,15 +193,15 @@ def test_zero_and_mean_imputation_are_the_printed_numbers_to_the_last_digit(data
     experiment = find_experiment(name)
     trials = Reproduction(experiment, tmp_path).trials
     records = [
-        {"trial": trial.key, "result": perform(trial.key)}
+        {"trial": trial.key, "status": "done", "result": _perform(trial.key), "cost": {}}
         for trial in trials
         if trial.key["method"] in ("ZeroFill", "MeanFill")
     ]
-    observed = observations(experiment, records)
+    tables = summarise(experiment, records).tables
     cells = [
         (measure.name, row.name, row.cells[column])
         for measure in experiment.measures
-        for row in rows_of(experiment, measure, observed)
+        for row in tables[measure.name]
         for column in ("zero", "mean")
     ]
     assert len(cells) == {"cvkt-table2": 32, "cvkt-table3": 40}[name]

@@ -7,7 +7,7 @@ from sklearn.svm import SVC
 
 from absentia import MKMC, ViewKernels, datasets, missingness
 from absentia.papers.protocols import _mkmc as mkmc
-from absentia.papers.protocols import perform
+from absentia.papers.protocols import perform_trial
 
 # the protocol says nothing of fits that are warned of: papers do not
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -28,11 +28,11 @@ def by_hand(kernels, labels, train, keep):
 
 
 def test_a_cell_is_what_the_method_gives_by_hand():
-    task = mkmc.load("simulated-small", 0)
+    task = mkmc._load_problem("simulated-small", 0)
     rng = np.random.default_rng([0, 1, 300])
     keep = missingness.fixed_per_view(task.kernels, 0.3, random_state=rng)
     train = np.sort(rng.choice(120, 24, replace=False))
-    found = perform(KEY | PCA)["scores"]["ROC"]
+    found = perform_trial(KEY | PCA)["scores"]["ROC"]
     np.testing.assert_allclose(
         list(found.values()), by_hand(task.kernels, task.labels, train, keep), rtol=1e-10
     )
@@ -49,16 +49,16 @@ def test_a_cell_of_real_digits_is_what_the_method_gives_by_hand(data_folder, mon
     rng = np.random.default_rng([0, 0, 200])
     keep = missingness.fixed_per_view(kernels, 0.2, random_state=rng)
     train = np.sort(np.concatenate([rng.permutation(np.flatnonzero(own))[:1] for own in labels.T]))
-    found = perform(KEY | PCA | {"data": "mfeat", "samples": 60, "hidden": 0.2, "repeat": 0})["scores"][
-        "ROC"
-    ]
+    found = perform_trial(KEY | PCA | {"data": "mfeat", "samples": 60, "hidden": 0.2, "repeat": 0})[
+        "scores"
+    ]["ROC"]
     np.testing.assert_allclose(list(found.values()), by_hand(kernels, labels, train, keep), rtol=1e-10)
 
 
 def test_all_methods_of_a_repeat_see_the_same_mask_and_split(monkeypatch):
     seen = []
     monkeypatch.setattr(
-        mkmc, "roc_by_class", lambda K, labels, train: seen.append(train) or [0.5] * labels.shape[1]
+        mkmc, "_roc_by_class", lambda K, labels, train: seen.append(train) or [0.5] * labels.shape[1]
     )
     masks = []
     fixed = missingness.fixed_per_view
@@ -66,8 +66,8 @@ def test_all_methods_of_a_repeat_see_the_same_mask_and_split(monkeypatch):
         mkmc.missingness, "fixed_per_view", lambda *a, **k: masks.append(fixed(*a, **k)) or masks[-1]
     )
     for method in ("ZeroFill", "MeanFill"):
-        perform(KEY | {"method": method, "parameters": {}})
-    perform(KEY | {"method": "ZeroFill", "parameters": {}, "repeat": 2})
+        perform_trial(KEY | {"method": method, "parameters": {}})
+    perform_trial(KEY | {"method": "ZeroFill", "parameters": {}, "repeat": 2})
     np.testing.assert_array_equal(seen[0], seen[1])
     np.testing.assert_array_equal(masks[0], masks[1])
     assert (masks[0] != masks[2]).any()
@@ -79,18 +79,18 @@ def test_a_class_that_cannot_be_judged_is_none():
     labels[:5, 0] = True
     labels[9, 1] = True
     K = np.eye(10) + 1.0
-    found = mkmc.roc_by_class(K, labels, np.array([0, 1, 6, 7]))
+    found = mkmc._roc_by_class(K, labels, np.array([0, 1, 6, 7]))
     assert found[1] is None
     assert found[0] == pytest.approx(0.5)
 
 
 def test_classes_that_exclude_one_another_are_all_learned():
     labels = np.arange(3) == np.repeat([0, 1, 2], [30, 10, 2])[:, None]
-    train = mkmc.draw_training_samples(labels, np.random.default_rng(0))
+    train = mkmc._draw_training_samples(labels, np.random.default_rng(0))
     assert labels[train].sum(axis=0).tolist() == [6, 2, 1]
     overlapping = labels.copy()
     overlapping[0, 1] = True
-    assert len(mkmc.draw_training_samples(overlapping, np.random.default_rng(0))) == 8
+    assert len(mkmc._draw_training_samples(overlapping, np.random.default_rng(0))) == 8
 
 
 def test_yeast_kernels_are_read_from_their_files(tmp_path, monkeypatch):
@@ -112,14 +112,14 @@ def test_yeast_kernels_are_read_from_their_files(tmp_path, monkeypatch):
     table += ["\t".join([name, *map(str, row)]) for name, row in zip(names, labels, strict=True)]
     (folder / "labels.txt").write_text("\n".join(table) + "\n")
     monkeypatch.setenv("ABSENTIA_DATA", str(tmp_path))
-    mkmc.load.cache_clear()
-    task = mkmc.load("yeast", 0)
-    mkmc.load.cache_clear()
+    mkmc._load_problem.cache_clear()
+    task = mkmc._load_problem("yeast", 0)
+    mkmc._load_problem.cache_clear()
     order = [names.index(one) for one in task.kernels.ids]
     np.testing.assert_array_equal(task.labels, labels[order] > 0)
     np.testing.assert_allclose(
         task.kernels.to_dense()[0], (X @ X.T + 0.1 * np.eye(40))[np.ix_(order, order)], rtol=1e-12
     )
-    found = perform(KEY | PCA | {"data": "yeast"})["scores"]["ROC"]
+    found = perform_trial(KEY | PCA | {"data": "yeast"})["scores"]["ROC"]
     assert len(found) == 13
     assert np.mean([value for value in found.values() if value is not None]) > 0.7

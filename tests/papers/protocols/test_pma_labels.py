@@ -16,12 +16,12 @@ EXACT = {"label_covariance": False, "inference": "exact"}
 def made_up(monkeypatch):
     X, Y = make_multilabel_classification(60, 5, n_classes=4, random_state=0)
     X, Y = StandardScaler().fit_transform(X), np.where(Y > 0, 1.0, -1.0)
-    monkeypatch.setattr(protocol, "load_labels", lambda name: (X, Y))
+    monkeypatch.setattr(protocol, "_load_labels", lambda name: (X, Y))
     return X, Y
 
 
 def error(**other):
-    return protocol.perform_missing_labels(KEY | other)["scores"]["error"][""]
+    return protocol._perform_missing_labels(KEY | other)["scores"]["error"][""]
 
 
 def by_hand(Y, complete, share=20, seed=0):
@@ -40,24 +40,24 @@ def test_an_error_is_the_share_of_hidden_labels_that_come_back_wrong(made_up):
 def test_the_most_frequent_known_label_is_taken_column_by_column(made_up, monkeypatch):
     Y = np.ones((60, 4))
     Y[:20, 0] = Y[:, 1] = -1.0  # a third, and all
-    monkeypatch.setattr(protocol, "load_labels", lambda name: (made_up[0], Y))
+    monkeypatch.setattr(protocol, "_load_labels", lambda name: (made_up[0], Y))
     hidden = np.random.default_rng(0).random(Y.shape) < 0.2
     assert error(method="frequent") == pytest.approx(100 * hidden[:20, 0].sum() / hidden.sum())
 
 
 def test_what_little_is_hidden_is_hidden_too_where_more_is():
-    few, many = (protocol.hide_entries((500, 6), share, 3) for share in (10, 30))
+    few, many = (protocol._hide_entries((500, 6), share, 3) for share in (10, 30))
     assert (few <= many).all()
     assert few.mean() == pytest.approx(0.1, abs=0.02)
     assert many.mean() == pytest.approx(0.3, abs=0.03)
-    assert (protocol.hide_entries((500, 6), 10, 4) != few).any()
+    assert (protocol._hide_entries((500, 6), 10, 4) != few).any()
 
 
 def test_map_and_exact_inference_are_one_and_gibbs_is_near(made_up):
     X, Y = made_up
-    gaps = np.where(protocol.hide_entries(Y.shape, 20, 0), np.nan, Y)
+    gaps = np.where(protocol._hide_entries(Y.shape, 20, 0), np.nan, Y)
     ways = {
-        way: protocol.score_labels(
+        way: protocol._score_labels(
             KEY | {"method": "PMAClassifier", "parameters": EXACT | {"inference": way}}, X, gaps, 0
         )
         for way in ("exact", "map", "gibbs")

@@ -13,45 +13,45 @@ KEY = {"n_rows": 12, "n_columns": 8, "kind": "low rank", "parameters": {}, "seed
 
 def problem(fold=0, **other):
     key = KEY | other
-    drawn = protocol.draw_matrix(key)
-    hidden = protocol.assign_folds(drawn.full.shape, key) == fold
+    drawn = protocol._draw_matrix(key)
+    hidden = protocol._assign_folds(drawn.full.shape, key) == fold
     return key, drawn, np.where(hidden, np.nan, drawn.full), hidden
 
 
 def completed(method, fold=0, **other):
     key, drawn, gaps, _ = problem(fold, **other)
-    return protocol.complete_matrix(key | {"method": method}, drawn, gaps)
+    return protocol._complete_matrix(key | {"method": method}, drawn, gaps)
 
 
 @pytest.mark.parametrize("kind", ["low rank", "smooth"])
 def test_draws_have_the_covariance_of_the_model(kind, monkeypatch):
     """Products of entries, over many draws from the same kernels."""
-    first = protocol.draw_matrix(KEY | {"kind": kind})
+    first = protocol._draw_matrix(KEY | {"kind": kind})
     K1, K2 = first.row_kernel[:3, :3], first.col_kernel[:2, :2]
     monkeypatch.setattr(protocol, "plane_kernel", lambda rng, n: K1)
-    monkeypatch.setitem(protocol.COLUMN_KERNELS, kind, lambda rng, m: K2)
+    monkeypatch.setitem(protocol._COLUMN_KERNELS, kind, lambda rng, m: K2)
     small = KEY | {"kind": kind, "n_rows": 3, "n_columns": 2}
-    draws = np.array([protocol.draw_matrix(small | {"repeat": i}).full.ravel() for i in range(4000)])
+    draws = np.array([protocol._draw_matrix(small | {"repeat": i}).full.ravel() for i in range(4000)])
     wanted = pma.covariance(K1, np.eye(2), K2)
     off = np.abs(draws.T @ draws / len(draws) - wanted)
     assert off.max() < 5 * 2 * np.diagonal(wanted).max() / np.sqrt(len(draws))
 
 
 def test_all_methods_of_a_repeat_see_one_matrix_and_other_repeats_others():
-    again, other = protocol.draw_matrix(KEY | {"method": "x"}), protocol.draw_matrix(KEY | {"repeat": 1})
-    np.testing.assert_array_equal(again.full, protocol.draw_matrix(KEY).full)
+    again, other = protocol._draw_matrix(KEY | {"method": "x"}), protocol._draw_matrix(KEY | {"repeat": 1})
+    np.testing.assert_array_equal(again.full, protocol._draw_matrix(KEY).full)
     assert (other.row_kernel != again.row_kernel).any()
-    assert (protocol.draw_matrix(KEY | {"kind": "smooth"}).full != again.full).all()
+    assert (protocol._draw_matrix(KEY | {"kind": "smooth"}).full != again.full).all()
 
 
 def test_every_entry_is_hidden_once():
-    found = protocol.assign_folds((12, 8), KEY)
+    found = protocol._assign_folds((12, 8), KEY)
     assert set(np.unique(found)) == set(range(5))
     assert np.ptp(np.bincount(found.ravel())) <= 1
 
 
 def test_errors_are_mean_squares_of_the_hidden_entries():
-    found = protocol.perform_matrices(KEY | {"method": "column means"})["scores"]["MSE"]
+    found = protocol._perform_matrices(KEY | {"method": "column means"})["scores"]["MSE"]
     assert list(found) == [f"fold {i}" for i in range(1, 6)]
     _, drawn, gaps, hidden = problem(fold=2)
     off = (drawn.full - np.nanmean(gaps, axis=0))[hidden]
@@ -77,21 +77,21 @@ def test_one_covariance_of_rows_is_that_of_columns_of_the_matrix_turned():
 def test_a_process_learns_a_column_from_the_other_entries_of_rows(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((30, 1)) + 0.05 * rng.standard_normal((30, 4))  # columns alike, rows not
-    gaps = np.where(protocol.assign_folds(X.shape, KEY) == 0, np.nan, X)
+    gaps = np.where(protocol._assign_folds(X.shape, KEY) == 0, np.nan, X)
     drawn = Bunch(full=X, row_kernel=np.eye(30), col_kernel=np.eye(4))
     key = KEY | {"method": "process", "parameters": {"points": "rows"}}
-    off = (protocol.complete_matrix(key, drawn, gaps) - X)[np.isnan(gaps)]
+    off = (protocol._complete_matrix(key, drawn, gaps) - X)[np.isnan(gaps)]
     assert np.mean(off**2) < 0.1 < np.var(X)
 
 
 def test_the_first_step_of_the_paper_knows_means_only_and_the_second_solves_its_equation(monkeypatch):
     gaps = problem()[2]
     known, mean = ~np.isnan(gaps), np.nanmean(gaps, axis=0)
-    monkeypatch.setattr(protocol, "ALTERNATIONS", 1)
+    monkeypatch.setattr(protocol, "_ALTERNATIONS", 1)
     np.testing.assert_allclose(completed("plug-in"), np.where(known, gaps, mean), atol=1e-12)
 
     X = np.where(known, gaps - mean, 0.0)  # after one step F = G = X / 2
-    ridge = protocol.RIDGE * (X[known] ** 2).mean()
+    ridge = protocol._RIDGE * (X[known] ** 2).mean()
     K1, K2 = X @ X.T / 4 / 8 + ridge * np.eye(12), X.T @ X / 4 / 12 + ridge * np.eye(8)
     system = np.kron(K1, np.eye(8)) + np.kron(np.eye(12), K2)  # F K2 + K1 F = K1 X, eq. 16
     F = np.linalg.solve(system, (K1 @ X).ravel()).reshape(X.shape)
@@ -99,7 +99,7 @@ def test_the_first_step_of_the_paper_knows_means_only_and_the_second_solves_its_
     for i, seen in enumerate(known):
         B = K2[np.ix_(~seen, seen)] @ np.linalg.inv(K2[np.ix_(seen, seen)])
         wanted[i, ~seen] = F[i, ~seen] + B @ (X - F)[i, seen]
-    monkeypatch.setattr(protocol, "ALTERNATIONS", 2)
+    monkeypatch.setattr(protocol, "_ALTERNATIONS", 2)
     np.testing.assert_allclose(completed("plug-in"), wanted + mean, atol=1e-9)
 
 

@@ -16,12 +16,12 @@ KEY = {"data": "made up", "missing": 25, "labelled": 100, "parameters": {}, "see
 def made_up(monkeypatch):
     X, Y = make_multilabel_classification(90, 5, n_classes=4, random_state=0)
     Y = np.where(Y > 0, 1.0, -1.0)
-    monkeypatch.setattr(protocol, "load_labels", lambda name: (X, Y))
+    monkeypatch.setattr(protocol, "_load_labels", lambda name: (X, Y))
     return X, Y
 
 
 def scores(**other):
-    found = protocol.perform_new_samples(KEY | other)["scores"]
+    found = protocol._perform_new_samples(KEY | other)["scores"]
     return {name: parts[""] for name, parts in found.items()}
 
 
@@ -44,16 +44,16 @@ def test_a_repeat_is_a_fold_with_labels_missing(made_up):
 
 
 def test_every_sample_is_tested_once_in_five_repeats_and_again_otherwise_in_the_next():
-    tests = [protocol.split_samples(43, 100, 0, repeat)[1] for repeat in range(10)]
+    tests = [protocol._split_samples(43, 100, 0, repeat)[1] for repeat in range(10)]
     assert sorted(np.concatenate(tests[:5])) == sorted(np.concatenate(tests[5:])) == list(range(43))
     assert set(tests[0]) != set(tests[5])
     for repeat in range(5):
-        train, test = protocol.split_samples(43, 100, 0, repeat)
+        train, test = protocol._split_samples(43, 100, 0, repeat)
         assert sorted([*train, *test]) == list(range(43))
 
 
 def test_fewer_labelled_samples_are_some_of_the_more():
-    (few, test), (many, same) = (protocol.split_samples(100, percent, 0, 1) for percent in (20, 60))
+    (few, test), (many, same) = (protocol._split_samples(100, percent, 0, 1) for percent in (20, 60))
     assert (len(few), len(many)) == (16, 48)
     assert set(few) < set(many)
     assert not set(many) & set(test)
@@ -64,13 +64,13 @@ def test_labels_of_the_fold_are_not_learned_from(made_up, monkeypatch):
     X, Y = made_up
     asked = KEY | {"method": "MLKNN", "labelled": 40}
     truth, first = [], []
-    monkeypatch.setattr(protocol, "measure_ranking", lambda Y, S: truth.append(Y) or first.append(S) or {})
-    protocol.perform_new_samples(asked)
-    train, _ = protocol.split_samples(len(X), 40, 0, 0)
+    monkeypatch.setattr(protocol, "_measure_ranking", lambda Y, S: truth.append(Y) or first.append(S) or {})
+    protocol._perform_new_samples(asked)
+    train, _ = protocol._split_samples(len(X), 40, 0, 0)
     other = -Y
     other[train] = Y[train]
-    monkeypatch.setattr(protocol, "load_labels", lambda name: (X, other))
-    protocol.perform_new_samples(asked)
+    monkeypatch.setattr(protocol, "_load_labels", lambda name: (X, other))
+    protocol._perform_new_samples(asked)
     np.testing.assert_array_equal(truth[1], -truth[0])
     np.testing.assert_array_equal(first[1], first[0])
 

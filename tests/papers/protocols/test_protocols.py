@@ -4,7 +4,7 @@ import pytest
 
 from absentia import CVKT, MeanFill
 from absentia.papers import protocols
-from absentia.papers.protocols import Protocol, find_class, make_method, perform, version_of
+from absentia.papers.protocols import Protocol, find_class, make_method, perform_trial, version_of
 
 
 def test_methods_are_made_by_the_names_of_their_classes():
@@ -36,5 +36,9 @@ def test_a_trial_is_done_by_the_protocol_of_its_key(monkeypatch):
     monkeypatch.setattr(
         protocols, "find_protocol", lambda name: Protocol(lambda key: {"name": name, **key}, 2)
     )
-    assert perform({"protocol": "mine", "level": 3}) == {"name": "mine", "protocol": "mine", "level": 3}
+    assert perform_trial({"protocol": "mine", "level": 3}) == {
+        "name": "mine",
+        "protocol": "mine",
+        "level": 3,
+    }
     assert version_of("mine", "ZeroFill") == "ZeroFill 1, protocol 2"

@@ -94,12 +94,12 @@ def _check_replaced(page: Path, force: bool) -> None:
 
 
 def _select_experiments(name: str | None) -> Sequence[Experiment]:
-    """Those that can be run; one that was asked for by name and cannot is refused."""
+    """The one that was asked for by name, or all whose data are at hand."""
     if name is None:
         return []
     if name != "all":
         return [find_experiment(name)]
-    able = [experiment for experiment in list_experiments().values() if not experiment.cannot]
+    able = list_experiments().values()
     for experiment in able:
         if missing := missing_data(experiment):
             say(printable(f"{experiment.name}: left out, as {', '.join(missing)} is not at hand"))
@@ -163,8 +163,8 @@ def _make_list(pages: Path | None = None) -> Table:
     for name, experiment in list_experiments().items():
         missing = missing_data(experiment)
         at_hand = "at hand" if experiment.data else "made up"
-        data = experiment.cannot or (f"not at hand: {', '.join(missing)}" if missing else at_hand)
-        minutes = "" if experiment.cannot else f"{experiment.minutes:g} min"
+        data = f"not at hand: {', '.join(missing)}" if missing else at_hand
+        minutes = f"{experiment.minutes:g} min"
         versions = [printable(describe_versions(pages, experiment))] if pages else []
         where = f"{short.get(experiment.paper, experiment.paper)}, {experiment.place}"
         table.add_row(name, where, printable(experiment.what), printable(data), minutes, *versions)

@@ -6,24 +6,21 @@ a table of a paper (our numbers beside the published ones).
 
 A page is a list of sections. Each is a function of the report's plain data (:class:`CompletionStory`,
 :class:`MatrixStory`, :class:`ClassificationStory`, :class:`NumbersStory`, :class:`SurvivalStory`, the
-findings of a comparison), in ``SECTIONS`` by kind of page and name; none knows of estimators.
+results of a comparison or a reproduction); none knows of estimators.
 """
 
-from absentia.app.report import _classification, _comparison, _completion, _matrix, _regression, _survival
-from absentia.app.report._classification import ClassificationStory, render_classification
+from absentia.app.report._classification import render_classification
 from absentia.app.report._comparison import render_comparison
-from absentia.app.report._completion import CompletionStory, render, write
-from absentia.app.report._matrix import MatrixStory, render_matrix
-from absentia.app.report._page import Section, load_templates, render_page, save
-from absentia.app.report._regression import NumbersStory, render_numbers
+from absentia.app.report._completion import render, write
+from absentia.app.report._data import (
+    ClassificationStory,
+    CompletionStory,
+    MatrixStory,
+    NumbersStory,
+    SurvivalStory,
+)
+from absentia.app.report._matrix import render_matrix
+from absentia.app.report._page import load_templates, save
+from absentia.app.report._regression import render_numbers
 from absentia.app.report._reproduction import render_reproduction
-from absentia.app.report._survival import SurvivalStory, render_survival
-
-SECTIONS = {
-    "classification": _classification.SECTIONS,
-    "regression": _regression.SECTIONS,
-    "survival": _survival.SECTIONS,
-    "matrix": _matrix.SECTIONS,
-    "completion": _completion.SECTIONS,
-    "comparison": _comparison.SECTIONS,
-}
+from absentia.app.report._survival import render_survival

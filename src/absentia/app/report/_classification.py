@@ -1,50 +1,59 @@
-"""The page about a classification: how often it is right, for whom, which views count, how sure it is."""
+"""The page about a classification: how often it is right, for whom, which views count, what to measure."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-from scipy.stats import binomtest
 
-from absentia.app.report._blocks import (
-    BAR,
-    Block,
-    Cell,
-    Column,
-    Row,
-    Table,
-    bar_cell,
-    heading,
-    method_row,
-    note,
-    sentences,
-)
-from absentia.app.report._classes import make_calibration_section, make_classes_section
-from absentia.app.report._decisions import (
-    make_decisions_section,
+from absentia.app.report._classes import (
+    make_calibration_section,
+    make_classes_section,
     make_mistakes_section,
-    make_next_section,
-    make_weights_section,
 )
+from absentia.app.report._data import ClassificationStory
 from absentia.app.report._format import (
     format_count,
+    format_decimal,
     format_number,
     format_p,
     format_percent,
     format_points,
+    shorten,
     wilson_interval,
 )
-from absentia.app.report._page import Figure, Section, make_reading_section, render_page
-from absentia.app.report._prediction import (
+from absentia.app.report._page import (
+    BAR,
+    Cell,
+    Column,
+    Columns,
+    Row,
+    Section,
+    bar_cell,
+    heading,
+    make_bar_table,
+    make_method_table,
+    make_table,
+    name_cell,
+    note,
+    render_page,
+    sentences,
+)
+from absentia.app.report._sections import (
+    FEW_NOTE,
     FEW_SAMPLES,
     make_contribution_section,
     make_dropped_section,
     make_patterns_section,
+    make_presence_section,
+    make_reading_section,
 )
-from absentia.app.report._presence import make_presence_section
 from absentia.core import Array
+from absentia.core.svg import Markup, fill
+from absentia.data.statistics import mcnemar
 from absentia.experiment import Gain
 
+_MAX_CLASSES = 12  # of tables by class and view
+_MAX_FEATURES = 10
+_MAX_CANDIDATES = 10
 _READING = {
     "Out of fold": "The samples were dealt into groups; each group was classified by a model that had "
     "not seen it, down to its scales, kernel widths, C and calibration. The model in the file has "
@@ -60,122 +69,37 @@ _READING = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class ClassificationStory:
-    """Everything the page tells, as arrays, numbers and sentences.
-
-    Parameters
-    ----------
-    title, summary : str
-    names : sequence of str
-        The V views.
-    observed : (n, V) bool
-        Who has which view, of the samples learned from.
-    classes : sequence of str
-    truth : (n,) int
-        Positions in `classes`.
-    predictions : mapping of str to (n,) int
-        Out-of-fold predictions of the method, first, and of the baselines.
-    weights : (machines, V), optional
-        Of the views, where the method weighs them: one row for two classes, else one per class.
-    probabilities : (n, classes), optional
-        Out-of-fold probabilities of the method.
-    n_all : int
-        Samples that came, used or not.
-    n_learned : int
-        Samples that the model was learned from, if it was judged on some of them only.
-    dropped : mapping of str to int
-        How many were not learned from, and why ("without a label").
-    warnings, facts
-        As in :class:`CompletionStory`.
-    ids : (n,), optional
-        Of the samples; their positions by default.
-    scores : (n, classes), optional
-        Out-of-fold scores of the method, read where there are no probabilities.
-    tried : sequence of rows, optional
-        Candidates of a chooser: name, accuracy, its mean over classes, log-loss, weight.
-    used : str
-        What the chooser made of them.
-    rule : str
-        Which class is predicted, after "What is predicted is the class"; empty: that of the highest score.
-    without : (n, V) int, optional
-        What the method says out of fold, as positions in `classes`, if a view is hidden from a sample.
-    parts : (n, V, classes), optional
-        What each view adds to the out-of-fold decisions.
-    exact : bool
-        Whether `parts` are those of sums, or differences that hiding a view makes to the probabilities.
-    importance : sequence of (view, feature, number)
-        How much features count, where the model says so.
-    importance_of : str
-        Which parts of the model these are of, in words; empty: all of it.
-    gains : sequence of Gain, optional
-        What samples would gain from views that they lack.
-    why_no_gains : str
-        Said in their place.
-    """
-
-    title: str
-    summary: str
-    names: Sequence[str]
-    observed: Array
-    classes: Sequence[str]
-    truth: Array
-    predictions: Mapping[str, Array]
-    weights: Array | None = None
-    probabilities: Array | None = None
-    n_all: int = 0
-    n_learned: int = 0
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    warnings: Sequence[str] = ()
-    facts: Mapping[str, str] = field(default_factory=dict)
-    ids: Sequence[object] | Array | None = None
-    scores: Array | None = None
-    without: Array | None = None
-    tried: Sequence[Sequence[str]] = ()
-    used: str = ""
-    rule: str = ""
-    parts: Array | None = None
-    exact: bool = False
-    importance: Sequence[tuple[str, str, float]] = ()
-    importance_of: str = ""
-    gains: Sequence[Gain] | None = None
-    why_no_gains: str = ""
-
-    @property
-    def n_samples(self) -> int:
-        return int(self.observed.shape[0])
-
-    @property
-    def n_views(self) -> int:
-        return int(self.observed.shape[1])
-
-    @property
-    def method(self) -> str:
-        return next(iter(self.predictions))
-
-    def right(self, name: str) -> Array:
-        """Which samples a method got right."""
-        return np.asarray(self.predictions[name] == self.truth)
-
-
 def render_classification(story: ClassificationStory) -> str:
     """The page as HTML."""
-    sections = [make(story) for make in SECTIONS.values()]
+    sections = [
+        _make_accuracy_section(story),
+        _make_groups_section(story),
+        make_classes_section(story),
+        make_mistakes_section(story),
+        _make_views_section(story),
+        _make_decisions_section(story),
+        _make_weights_section(story),
+        _make_next_section(story),
+        make_calibration_section(story),
+        make_presence_section(story),
+        make_dropped_section(story, "a label"),
+        _make_reading(story),
+    ]
     return render_page("classification", story, _list_figures(story), sections)
 
 
-def _list_figures(story: ClassificationStory) -> list[Figure]:
+def _list_figures(story: ClassificationStory) -> list[tuple[str, str]]:
     n = story.n_samples
     hits = {name: int(story.right(name).sum()) for name in story.predictions}
     best = max((name for name in hits if name != story.method), key=hits.__getitem__, default=None)
-    others = [Figure(format_percent(hits[best], n), f"with the better baseline, {best}")] if best else []
+    others = [(format_percent(hits[best], n), f"with the better baseline, {best}")] if best else []
     n_all = format_number(max(story.n_all, n))
     n_views = format_count(story.n_views, "view")
     return [
-        Figure(format_percent(hits[story.method], n), f"right in cross-validation with {story.method}"),
+        (format_percent(hits[story.method], n), f"right in cross-validation with {story.method}"),
         *others,
-        Figure(format_number(max(story.n_learned, n)), f"samples learned from, of {n_all}"),
-        Figure(format_number(len(story.classes)), f"classes, seen in {n_views}"),
+        (format_number(max(story.n_learned, n)), f"samples learned from, of {n_all}"),
+        (format_number(len(story.classes)), f"classes, seen in {n_views}"),
     ]
 
 
@@ -185,42 +109,35 @@ def _list_figures(story: ClassificationStory) -> list[Figure]:
 def _make_accuracy_section(story: ClassificationStory) -> Section:
     """Accuracy of each method, overall and as the mean over classes."""
     hits = {name: int(story.right(name).sum()) for name in story.predictions}
-    n, most = story.n_samples, max(hits.values())
-    rows = []
-    for name, count in hits.items():
-        low, high = (100 * end for end in wilson_interval(count, n))
-        right, baseline = story.right(name), name != story.method
+    n = story.n_samples
+
+    def describe(name: str) -> list[str | Cell]:
+        low, high = (100 * end for end in wilson_interval(hits[name], n))
+        right = story.right(name)
         balanced = np.mean([right[story.truth == c].mean() for c in np.unique(story.truth)])
-        cells = [f"{low:.1f} to {high:.1f}%", f"{100 * balanced:.1f}%"]
-        bar, best = bar_cell(100 * count / n, (low, high), dim=baseline), count == most
-        rows.append(method_row(name, format_percent(count, n), [*cells, bar], baseline=baseline, best=best))
-    columns: list[str | Column] = ["Method", "Accuracy", "95% interval", "Mean over classes", BAR]
-    return Section(
-        "accuracy",
-        "Accuracy",
-        "How often it is right",
+        return [
+            format_percent(hits[name], n),
+            f"{low:.1f} to {high:.1f}%",
+            f"{100 * balanced:.1f}%",
+            bar_cell(100 * hits[name] / n, (low, high)),
+        ]
+
+    table = make_method_table("Accuracy", ["Accuracy", "95% interval", "Mean over classes"], hits, describe)
+    lead = (
         "Every sample was classified once by a model that had not seen it; the baselines had the same "
-        "folds.",
-        [
-            Table("Accuracy", columns, rows, "accuracy"),
-            sentences(list(_compare_with_baselines(story))),
-            *_make_candidates(story),
-        ],
+        "folds."
     )
+    blocks = [table, sentences(_compare_with_baselines(story)), *_make_candidates(story)]
+    return Section("accuracy", "Accuracy", "How often it is right", lead, blocks)
 
 
 def _compare_with_baselines(story: ClassificationStory) -> Iterator[str]:
-    """The method against each baseline, sample by sample (exact McNemar test)."""
-    right = story.right(story.method)
-    for name in story.predictions:
-        if name == story.method:
-            continue
-        other = story.right(name)
-        wins, losses = int((right & ~other).sum()), int((other & ~right).sum())
+    """The method against each baseline, sample by sample."""
+    for name in list(story.predictions)[1:]:
+        wins, losses, p = mcnemar(story.right(story.method), story.right(name))
         if wins + losses == 0:
             yield f"{story.method} and the {name} were right on the same samples."
             continue
-        p = float(binomtest(wins, wins + losses).pvalue)
         end = f"{story.method if wins > losses else 'the ' + name} is better here"
         if p >= 0.05:
             end = "a difference that chance could make"
@@ -230,31 +147,23 @@ def _compare_with_baselines(story: ClassificationStory) -> Iterator[str]:
         )
 
 
-def _make_candidates(story: ClassificationStory) -> list[Block]:
+def _make_candidates(story: ClassificationStory) -> list[Markup]:
     """What a chooser tried."""
     if not story.tried:
         return []
     words = f"Candidates on held-out samples of the training data. Used: {story.used}."
     if any("dropped" in row[-1] for row in story.tried):
         words += " Who was dropped was measured on fewer folds: its numbers stand for those folds alone."
-    numeric = ["Accuracy", "Mean over classes", "Log-loss", "Weight"]
-    rows = [Row(row) for row in story.tried]
-    return [heading("What was tried"), note(words), Table("Candidates", ["Candidate", *numeric], rows)]
+    columns = ["Candidate", "Accuracy", "Mean over classes", "Log-loss", "Weight"]
+    table = make_table("Candidates", columns, [Row(row) for row in story.tried])
+    return [heading("What was tried"), note(words), table]
 
 
 # ------------------------------------------------------------------------------------------------ for whom
 
 
-def make_groups_section(story: ClassificationStory) -> Section:
+def _make_groups_section(story: ClassificationStory) -> Section:
     """Accuracy, mean probability and Brier score by the number of views and by missing pattern."""
-
-    def describe(members: Array) -> tuple[list[str | Cell], bool]:
-        shares = [story.right(name)[members].mean() for name in story.predictions]
-        cells: list[str | Cell] = [f"{100 * share:.0f}%" for share in shares]
-        if story.probabilities is not None:
-            cells += _judge_probabilities(story, story.probabilities[members], members)
-        return [*cells, bar_cell(round(100 * shares[0], 1))], members.sum() < FEW_SAMPLES
-
     columns, words = [*story.predictions], f"Bars: {story.method}."
     if story.probabilities is not None:
         columns += ["Probability given", "Brier score"]
@@ -263,24 +172,27 @@ def make_groups_section(story: ClassificationStory) -> Section:
             "probabilities are calibrated, it is near the share that is right. Brier score: the mean "
             "squared error of its probabilities, 0 at best."
         )
+
+    def describe(members: Array) -> tuple[list[str | Cell], bool]:
+        shares = [100 * story.right(name)[members].mean() for name in story.predictions]
+        cells: list[str | Cell] = [f"{share:.0f}%" for share in shares]
+        if story.probabilities is not None:
+            proba, predicted = story.probabilities[members], story.predicted[members]
+            given = proba[np.arange(len(predicted)), predicted].mean()
+            truth = np.eye(len(story.classes))[story.truth[members]]
+            brier = ((proba - truth) ** 2).sum(axis=1).mean()
+            cells += [f"{100 * given:.0f}%", f"{brier:.2f}"]
+        return [*cells, bar_cell(shares[0])], members.sum() < FEW_SAMPLES
+
     return make_patterns_section(
         story,
         "Accuracy among samples that have as many views, and among those that have the same ones.",
         [*columns, BAR],
         describe,
         words,
-        f"Rows marked few have fewer than {FEW_SAMPLES} samples; one sample more or less moves them by "
-        f"{100 // FEW_SAMPLES} points and more, so read no ranking into them.",
+        FEW_NOTE,
         by_count=True,
     )
-
-
-def _judge_probabilities(story: ClassificationStory, proba: Array, members: Array) -> list[str]:
-    """The mean probability given to the predicted class, and the Brier score."""
-    predicted = story.predictions[story.method][members]
-    truth = np.eye(len(story.classes))[story.truth[members]]
-    given = proba[np.arange(len(predicted)), predicted].mean()
-    return [f"{100 * given:.0f}%", f"{((proba - truth) ** 2).sum(axis=1).mean():.2f}"]
 
 
 def _make_views_section(story: ClassificationStory) -> Section | None:
@@ -301,7 +213,7 @@ def _make_views_section(story: ClassificationStory) -> Section | None:
         ]
         return cells, loss
 
-    columns: list[str | Column] = [
+    columns: Columns = [
         "Right with it",
         Column("without it", full="Right without it"),
         "Change, points",
@@ -310,37 +222,185 @@ def _make_views_section(story: ClassificationStory) -> Section | None:
     ]
     return make_contribution_section(
         story,
-        "Each view in turn was hidden from the samples that have it, and the models of the folds, not "
-        "fitted again, classified them from the views left. The more samples become wrong, the more "
-        f"{story.method} leans on the view.",
         columns,
         compare,
-        "Bars: the loss, where there is one. A sample whose only view is hidden gets the most frequent "
-        "class. Views that hold the same information stand in for one another: each alone may seem to "
-        "contribute little.",
+        did="classified",
+        effect="more samples become wrong",
+        loss="loss",
+        default="most frequent class",
     )
+
+
+# -------------------------------------------------------------------------------------------- contributions
+
+
+def _make_decisions_section(story: ClassificationStory) -> Section | None:
+    """How much views add to decisions, and which features count most; None where nothing is known."""
+    if story.parts is None and not story.importance:
+        return None
+    lead, blocks = "", list[Markup]()
+    if story.parts is not None:
+        blocks = _make_part_tables(story, _average_parts(story.parts, story.observed))
+        lead = (
+            "How much each view adds to the decision about a sample that has it, on average over samples "
+            f"and classes and without its sign: exact parts of what {story.method} sums up. Out of fold."
+            if story.exact
+            else "How much the probabilities of a sample that has a view change when it is hidden, on "
+            "average over samples and classes and without its sign. Out of fold."
+        )
+    if story.importance:
+        blocks += _make_feature_table(story)
+    return Section("decisions", "Decisions", "What decisions rest on", lead, blocks)
+
+
+def _average_parts(parts: Array, observed: Array) -> Array:
+    """Mean absolute contributions, classes x views, over the samples that have the view."""
+    total = np.abs(parts * observed[:, :, None]).sum(axis=0)
+    return np.asarray((total / np.maximum(observed.sum(axis=0), 1)[:, None]).T)
+
+
+def _make_part_tables(story: ClassificationStory, sizes: Array) -> list[Markup]:
+    rows = [
+        (Row([name_cell(name), format_number(int(has.sum())), f"{size:.3f}"]), size)
+        for name, size, has in zip(story.names, sizes.mean(axis=0).tolist(), story.observed.T, strict=True)
+        if has.any()
+    ]
+    columns = ["View", "Samples with it", "Mean contribution"]
+    blocks = [make_bar_table("Contributions of views", columns, rows, "patterns decisions")]
+    if len(sizes) > 2:  # of two classes, one is the other's mirror
+        blocks += _make_shaded_table(story, sizes, "For or against the class", "Contributions by class")
+    return blocks
+
+
+def _make_shaded_table(story: ClassificationStory, values: Array, head: str, label: str) -> list[Markup]:
+    """Values of classes x views as shades; of many classes the most frequent ones."""
+    counts = np.bincount(story.truth, minlength=len(story.classes))
+    shown = np.sort(np.argsort(-counts, kind="stable")[:_MAX_CLASSES])
+    largest = float(values.max()) or 1.0
+    rows = []
+    for c in shown:
+        shades = [(value, f"--share:{70 * value / largest:.1f}%") for value in values[c].tolist()]
+        cells = [Cell(f"{value:.2f}" if value > 0 else "0", style=style) for value, style in shades]
+        rows.append(Row([shorten(story.classes[c], 28), *cells]))
+    names = [
+        Column(fill("<span>{}</span>", shorten(name, 22)), full=name, title=name) for name in story.names
+    ]
+    css = "shaded upright" if len(names) > 8 else "shaded"
+    blocks = [make_table(label, [head, *names], rows, css)]
+    if len(shown) < len(story.classes):
+        blocks.append(note(f"The {len(shown)} most frequent of {len(story.classes)} classes."))
+    return blocks
+
+
+def _make_feature_table(story: ClassificationStory) -> list[Markup]:
+    top = sorted(story.importance, key=lambda item: -item[2])[:_MAX_FEATURES]
+    largest = max(value for *_, value in top) or 1.0
+    rows = [
+        (Row([name_cell(feature), name_cell(view, 28), f"{value / largest:.2f}"]), value)
+        for view, feature, value in top
+    ]
+    of_parts = f"; {story.importance_of}" if story.importance_of else ""
+    words = (
+        f"{len(top)} of {len(story.importance)} features of the model in the file, the largest set to "
+        f"1{of_parts}. Features that go together share importance: one that is not here may be as "
+        "informative."
+    )
+    label = "Features that count most"
+    columns: Columns = ["Feature", Column("View", numeric=False), "Importance"]
+    table = make_bar_table(label, columns, rows, "patterns features")
+    return [heading(label, "features"), table, note(words)]
+
+
+def _make_weights_section(story: ClassificationStory) -> Section | None:
+    """The weights of the views' kernels; None where the method has none."""
+    weights = story.weights
+    if weights is None:
+        return None
+    rows = []
+    for name, weight, has in zip(story.names, weights.mean(axis=0).tolist(), story.observed.T, strict=True):
+        share = format_percent(int(has.sum()), story.n_samples)
+        rows.append((Row([name_cell(name), f"{weight:.3f}", share]), weight))
+    table = make_bar_table("Weights", ["View", "Weight", "Samples with it"], rows, "patterns weights")
+    lead, blocks = "The weight of every view's kernel in the sum that classifies.", list[Markup]()
+    if len(weights) > 1:
+        lead = "Each class has a machine of its own, with its own weights; the bars show their mean."
+        blocks = [heading("Class by class")]
+        blocks += _make_shaded_table(story, weights, "Class", "Weights by class")
+    lead += " A weight of zero means the view is not read."
+    return Section("weights", "Weights", "Which views count", lead, [table, *blocks])
+
+
+# --------------------------------------------------------------------------------------------- measure next
+
+
+def _make_next_section(story: ClassificationStory) -> Section | None:
+    """How much surer the model would be of samples with one more view; None if that was not asked."""
+    n_lacking = int((~story.observed.all(axis=1)).sum())
+    if not n_lacking or (story.gains is None and not story.why_no_gains):
+        return None
+    names = ("next", "Measure next", "What to measure next")
+    if not story.gains:
+        why = story.why_no_gains or "no sample that lacks a view could be lent one"
+        return Section(*names, f"Not computed: {why}.")
+    n_tried = len({gain.sample for gain in story.gains})
+    tried = f"the {format_number(n_tried)} least certain of {n_lacking} samples"
+    if n_tried == n_lacking:
+        tried = f"all {format_number(n_tried)} samples"
+    lead = (
+        "How much surer the model would be of a sample with one more view. Similar samples that have the "
+        "view lent their values; the gain is the expected drop of the entropy of the sample's "
+        f"probabilities, in bits (one bit: from even odds of two classes to certainty). Tried on {tried} "
+        "that lack a view, out of fold."
+    )
+    words = (
+        "Surer is not always right: gains are what the model expects of itself. A gain below zero means "
+        "that the view would raise doubts."
+    )
+    blocks = [_make_gain_table(story, story.gains), *_make_sample_gains(story, story.gains), note(words)]
+    return Section(*names, lead, blocks)
+
+
+def _make_gain_table(story: ClassificationStory, gains: Sequence[Gain]) -> Markup:
+    """Mean gain of each absent view, the largest first."""
+    rows = []
+    for v, name in enumerate(story.names):
+        of_view = [(gain.gain, gain.changes) for gain in gains if gain.view == v]
+        if of_view:
+            gain, changes = np.mean(of_view, axis=0).tolist()
+            cells = [format_number(len(of_view)), _format_bits(gain), f"{100 * changes:.0f}%"]
+            rows.append((Row([name_cell(name), *cells]), gain))
+    rows.sort(key=lambda row: -row[1])
+    columns = ["Absent view", "Samples tried", "Mean gain, bits", "Class would change"]
+    return make_bar_table("Gain by absent view", columns, rows, "patterns gains")
+
+
+def _make_sample_gains(story: ClassificationStory, gains: Sequence[Gain]) -> list[Markup]:
+    """The samples that would gain most."""
+    best = sorted(gains, key=lambda gain: (-gain.gain, gain.sample, gain.view))[:_MAX_CANDIDATES]
+    rows = []
+    for gain in best:
+        if gain.gain > 0:
+            words = (story.names[gain.view], story.classes[story.predicted[gain.sample]])
+            names = [name_cell(story.get_id(gain.sample), 40), *(name_cell(word, 32) for word in words)]
+            bits = [_format_bits(value) for value in (gain.entropy, gain.expected, gain.gain)]
+            rows.append(Row([*names, *bits, f"{100 * gain.changes:.0f}%"]))
+    if not rows:
+        return []
+    columns: Columns = [
+        "Sample",
+        *(Column(name, numeric=False) for name in ("Measure", "Predicted now")),
+        *("Entropy now", "expected", "Gain", "Class would change"),
+    ]
+    label = "Samples that would gain most"
+    return [heading(label), make_table(label, columns, rows, "mistakes candidates")]
+
+
+def _format_bits(value: float) -> str:
+    text = format_decimal(value, 2)
+    return text.removeprefix("−") if float(text.replace("−", "")) == 0 else text
 
 
 def _make_reading(story: ClassificationStory) -> Section:
     has_weights = story.weights is not None
     paragraphs = {key: words for key, words in _READING.items() if key != "Weights" or has_weights}
     return make_reading_section(paragraphs, story.facts)
-
-
-#: The sections of the page, in its order, each a function of the report's data.
-SECTIONS: dict[str, Callable[[ClassificationStory], Section | None]] = {
-    "scores": _make_accuracy_section,
-    "patterns": make_groups_section,
-    "classes": make_classes_section,
-    "mistakes": make_mistakes_section,
-    "contributions": _make_views_section,
-    "decisions": make_decisions_section,
-    "weights": make_weights_section,
-    "next": make_next_section,
-    "calibration": make_calibration_section,
-    "presence": make_presence_section,
-    "dropped": lambda story: make_dropped_section(
-        story, "Nobody: every sample that came has a label and at least one view."
-    ),
-    "reading": _make_reading,
-}

@@ -1,21 +1,10 @@
 """The page about a comparison: which method to take, how sure that is, and all numbers."""
 
 import math
-from collections.abc import Callable
 
-from absentia.app.report._blocks import (
-    Block,
-    Cell,
-    Choice,
-    Column,
-    Row,
-    Table,
-    best_cell,
-    heading,
-    name_cell,
-    note,
-)
 from absentia.app.report._comparison_details import (
+    draw_compared_kernels,
+    make_compared_kernels_section,
     make_confusion_section,
     make_contrasts_section,
     make_groups_section,
@@ -23,26 +12,32 @@ from absentia.app.report._comparison_details import (
 )
 from absentia.app.report._format import (
     DASH,
-    clip_interval,
-    count_decimals,
+    ScoreFormat,
     format_count,
-    format_difference,
-    format_difference_interval,
-    format_direction,
-    format_interval,
     format_number,
     format_p_cell,
     format_percent,
     format_probability,
-    format_score,
-    unit_of_difference,
 )
 from absentia.app.report._intervals import Axis, fit_axis, make_interval_table
-from absentia.app.report._kernel_maps import draw_compared_kernels, make_compared_kernels_section
-from absentia.app.report._page import Figure, Section, make_reading_section, read_style, render_page
-from absentia.app.report._presence import make_presence_section
+from absentia.app.report._page import (
+    Cell,
+    Column,
+    Columns,
+    Row,
+    Section,
+    best_cell,
+    draw_choice,
+    heading,
+    make_table,
+    name_cell,
+    note,
+    render_page,
+    sentences,
+)
+from absentia.app.report._sections import make_presence_section, make_reading_section
 from absentia.core.svg import Markup, fill
-from absentia.experiment import findings
+from absentia.experiment.results import ComparisonResults, Difference, MethodRow, Metric
 
 _RANKING_KEY = Markup(
     '<p class="legend"><span><svg class="sign chosen" aria-hidden="true" width="16" height="16" '
@@ -85,25 +80,34 @@ _READING = {
 }
 
 
-def render_comparison(results: findings.ComparisonResults) -> str:
+def render_comparison(results: ComparisonResults) -> str:
     """The page as HTML."""
-    sections = [make(results) for make in SECTIONS.values()]
-    progress = None
-    if results.done < results.wanted:
-        words = f"{format_number(results.done)} of {format_count(results.wanted, 'trial')}"
-        progress = {"words": words, "done": results.done, "wanted": results.wanted}
+    sections = [
+        _make_ranking_section(results),
+        _make_differences_section(results),
+        make_groups_section(results),
+        make_contrasts_section(results),
+        make_rates_section(results),
+        make_confusion_section(results),
+        make_presence_section(results),
+        make_compared_kernels_section(results),
+        _make_completion_section(results),
+        _make_table_section(results),
+        _make_reading(results),
+    ]
     return render_page(
         "comparison",
         results,
         _list_figures(results),
         sections,
-        style=read_style("comparison.css") + _make_rules(results),
+        sheet="comparison.css",
+        style=_make_rules(results),
         head="verdict.html.j2",
-        progress=progress,
+        progress=f"{format_number(results.done)} of {format_count(results.wanted, 'trial')}",
     )
 
 
-def _make_rules(results: findings.ComparisonResults) -> str:
+def _make_rules(results: ComparisonResults) -> str:
     """Rules for choices, columns and lines: as many as there are methods or metrics."""
     n = len(results.metrics)
     for side in filter(None, (results, results.completion)):
@@ -118,39 +122,36 @@ def _make_rules(results: findings.ComparisonResults) -> str:
     )
 
 
-def _list_figures(results: findings.ComparisonResults) -> list[Figure]:
+def _list_figures(results: ComparisonResults) -> list[tuple[str, str]]:
     verdict, metric = results.verdict, results.metric
+    fmt = ScoreFormat(metric)
     scores = {row.method: row.scores[metric.name] for row in results.rows if _has_score(row, metric)}
     labels = {verdict.recommended: f"{metric.name} with {verdict.recommended}, recommended"}
     labels.setdefault(verdict.simplest, f"with {verdict.simplest}, the simplest")
     labels.setdefault(verdict.best, f"with {verdict.best}, the best mean")
-    shown = [
-        Figure(format_score(metric, scores[m].value), words) for m, words in labels.items() if m in scores
-    ]
+    shown = [(fmt.score(scores[m].value), words) for m, words in labels.items() if m in scores]
     n_failed, observed = len(results.rows) - len(scores), results.observed
     compared = "method compared" if len(scores) == 1 else "methods compared"
     if n_failed:
         compared += f", {format_number(n_failed)} more without a score"
     present = format_percent(int(observed.sum()), observed.size)
     samples = f"samples in {format_count(results.n_views, 'view')}, {present} present"
-    figures = [Figure(format_number(len(scores)), compared), Figure(format_number(len(observed)), samples)]
+    figures = [(format_number(len(scores)), compared), (format_number(len(observed)), samples)]
     return [*shown[:2], *figures]
 
 
-def _has_score(row: findings.MethodRow, metric: findings.Metric) -> bool:
+def _has_score(row: MethodRow, metric: Metric) -> bool:
     return metric.name in row.scores and math.isfinite(row.scores[metric.name].value)
 
 
-def _find_kind(results: findings.ComparisonResults, row: findings.MethodRow) -> str:
+def _find_kind(results: ComparisonResults, row: MethodRow) -> str:
     """How a method is drawn."""
     if row.method == results.verdict.recommended:
         return "chosen"
     return "baseline" if row.baseline else "method"
 
 
-def _make_name(
-    results: findings.ComparisonResults, row: findings.MethodRow, length: int, failed: bool = False
-) -> Cell:
+def _make_name(results: ComparisonResults, row: MethodRow, length: int, failed: bool = False) -> Cell:
     """A method with its tags; `failed` asks for the one that some of its fits did."""
     verdict = results.verdict
     tags = {
@@ -166,17 +167,15 @@ def _make_name(
 # ------------------------------------------------------------------------------------------------- ranking
 
 
-def _make_ranking_section(results: findings.ComparisonResults) -> Section | None:
+def _make_ranking_section(results: ComparisonResults) -> Section | None:
     """All methods in each metric, best first; None if no method has a score."""
     tables = {metric.name: _make_ranking(results, metric) for metric in results.metrics}
     tables = {name: blocks for name, blocks in tables.items() if blocks}
     if not tables:
         return None
-    first = Choice("metric", "Measured by", list(tables), list(tables.values()))
-    blocks: list[Block] = [_RANKING_KEY, first]
-    failed = _list_unranked(results)
-    if failed:
-        blocks += [heading("Without a score"), failed]
+    blocks = [_RANKING_KEY, draw_choice("metric", "Measured by", tables)]
+    if unranked := _list_unranked(results):
+        blocks += [heading("Without a score"), *unranked]
     rounds = _describe_rounds(results)
     lead = f"A dot is the mean over all {rounds}, the line through it its 95% interval."
     if results.differences:
@@ -187,19 +186,17 @@ def _make_ranking_section(results: findings.ComparisonResults) -> Section | None
     return Section("ranking", "Ranking", "Ranking", lead, blocks, "choose")
 
 
-def _describe_rounds(results: findings.ComparisonResults) -> str:
+def _describe_rounds(results: ComparisonResults) -> str:
     return "rounds of hiding" if results.task == "completion" else "held-out folds"
 
 
-def _make_ranking(
-    results: findings.ComparisonResults, metric: findings.Metric, title: str = ""
-) -> list[Block]:
+def _make_ranking(results: ComparisonResults, metric: Metric, title: str = "") -> list[Markup]:
     """Dots with intervals in one metric, best first, beside the simplest's line; nothing without scores."""
-    rows = [row for row in results.rows if _has_score(row, metric)]
+    fmt, rows = ScoreFormat(metric), [row for row in results.rows if _has_score(row, metric)]
     rows.sort(key=lambda row: row.scores[metric.name].value, reverse=metric.higher)
     if not rows:
         return []
-    spans = {row.method: clip_interval(metric, row.scores[metric.name]) for row in rows}
+    spans = {row.method: fmt.clip(row.scores[metric.name]) for row in rows}
     axis = fit_axis(list(spans.values()), percent=metric.share)
     best = spans[rows[0].method].value
     drawn = []
@@ -207,35 +204,33 @@ def _make_ranking(
         span, kind = spans[row.method], _find_kind(results, row)
         cells: list[str | Cell] = [
             _make_name(results, row, 44, failed=True),
-            axis.draw_interval(span, kind, _describe_score(metric, row)),
-            best_cell(format_score(metric, span.value), span.value == best),
-            format_interval(metric, span),
+            axis.draw_interval(span, kind, _describe_score(fmt, row)),
+            best_cell(fmt.score(span.value), span.value == best),
+            fmt.interval(span),
         ]
         drawn.append(Row(cells, kind))
-    columns: list[str | Column] = [
+    columns: Columns = [
         "Method",
-        Column(metric.name, note=format_direction(metric)),
+        Column(metric.name, note=fmt.direction),
         Column("95% interval", css="between", full=f"{metric.name}, 95% interval"),
     ]
     simplest = spans[results.verdict.simplest].value if results.verdict.simplest in spans else None
-    return [
-        *make_interval_table(
-            axis,
-            title or f"Ranking by {metric.name}",
-            columns,
-            drawn,
-            "ranking",
-            base=simplest,
-            base_label="" if simplest is None else f"simplest {format_score(metric, simplest)}",
-        ),
-        note(f"{metric.name}: {metric.words}; {format_direction(metric)}."),
-    ]
+    table = make_interval_table(
+        axis,
+        title or f"Ranking by {metric.name}",
+        columns,
+        drawn,
+        "ranking",
+        base=simplest,
+        base_label="" if simplest is None else f"simplest {fmt.score(simplest)}",
+    )
+    return [table, note(f"{metric.name}: {metric.words}; {fmt.direction}.")]
 
 
-def _describe_score(metric: findings.Metric, row: findings.MethodRow) -> str:
-    span = row.scores[metric.name]
-    parts = [f"{row.method}: {metric.name} {format_score(metric, span.value)}"]
-    parts.append(f"95% interval {format_interval(metric, span)}")
+def _describe_score(fmt: ScoreFormat, row: MethodRow) -> str:
+    span = row.scores[fmt.metric.name]
+    parts = [f"{row.method}: {fmt.metric.name} {fmt.score(span.value)}"]
+    parts.append(f"95% interval {fmt.interval(span)}")
     if row.wanted:
         parts.append(f"{format_number(row.done)} of {format_number(row.wanted)} fits")
     if row.cpu is not None:
@@ -243,14 +238,14 @@ def _describe_score(metric: findings.Metric, row: findings.MethodRow) -> str:
     return "; ".join(parts)
 
 
-def _list_unranked(results: findings.ComparisonResults) -> Markup | None:
-    """Methods that have no score in the main metric, and why."""
+def _list_unranked(results: ComparisonResults) -> list[Markup]:
+    """Methods that have no score in the main metric, and why; nothing if all have."""
     rows = [row for row in results.rows if not _has_score(row, results.metric)]
-    items = [fill("<li><b>{}</b>: {}</li>", row.method, explain_no_score(row)) for row in rows]
-    return fill('<ul class="verdicts">{}</ul>', items) if items else None
+    items = [fill("<b>{}</b>: {}", row.method, _explain_no_score(row)) for row in rows]
+    return [sentences(items)] if items else []
 
 
-def explain_no_score(row: findings.MethodRow) -> str:
+def _explain_no_score(row: MethodRow) -> str:
     """Why a method has no score, in a sentence."""
     if row.left_out:
         return row.left_out
@@ -260,15 +255,14 @@ def explain_no_score(row: findings.MethodRow) -> str:
     return "not measured yet" if not row.done else "no score in this metric"
 
 
-def _make_completion_section(comparison: findings.ComparisonResults) -> Section | None:
+def _make_completion_section(comparison: ComparisonResults) -> Section | None:
     """How well hidden cells are completed, beside a comparison of predictions: a ranking and maps."""
     results = comparison.completion
     if results is None:
         return None
     lead = " ".join([results.verdict.headline, *results.verdict.details])
-    blocks = _make_ranking(results, results.metric, "Ranking of completions")
-    unranked, maps = _list_unranked(results), draw_compared_kernels(results, "completed-by")
-    blocks += [unranked] if unranked else []
+    blocks = _make_ranking(results, results.metric, "Ranking of completions") + _list_unranked(results)
+    maps = draw_compared_kernels(results, "completed-by")
     if maps and results.kernels is not None:
         blocks += [note(results.kernels.order), *maps]
     heads = ("completion", "Completion", "How well hidden cells are completed")
@@ -278,18 +272,19 @@ def _make_completion_section(comparison: findings.ComparisonResults) -> Section 
 # --------------------------------------------------------------------------------------------- differences
 
 
-def _make_differences_section(results: findings.ComparisonResults) -> Section | None:
+def _make_differences_section(results: ComparisonResults) -> Section | None:
     """Every method against the simplest one: how much better, how surely; None if there is no other."""
     if not results.differences:
         return None
     metric, region, simplest = results.metric, results.equivalence, results.verdict.simplest
     intervals = [(d.mean, d.low, d.high) for d in results.differences]
+    fmt = ScoreFormat.of_differences(metric, (x for interval in intervals for x in interval))
     axis = fit_axis(intervals, include=(-1.5 * region, 0.0, 1.5 * region), percent=metric.share, sign=True)
     counted = any(d.wins is not None for d in results.differences)
-    rows = [_make_difference_row(results, d, axis, counted) for d in results.differences]
+    rows = [_make_difference_row(results, d, axis, fmt, counted) for d in results.differences]
     columns: list[str | Column] = [
         "Method",
-        Column("Difference", note=unit_of_difference(metric)),
+        Column("Difference", note=fmt.unit),
         Column("95% interval", css="between", full="Difference, 95% interval"),
         Column("Probability", css="stack", full="Probabilities"),
         Column("p", note="Holm", full="p, Holm"),
@@ -304,32 +299,29 @@ def _make_differences_section(results: findings.ComparisonResults) -> Section | 
     table = make_interval_table(axis, label, columns, rows, "gaps", base=0.0, style=shaded, file=file)
     lead = (
         f"Every method against {simplest} on the same {_describe_rounds(results)}, in {metric.name}; to "
-        f"the right is better. In the shaded region, up to {describe_region(metric, region)} either way, "
+        f"the right is better. In the shaded region, up to {_describe_region(fmt, region)} either way, "
         "a difference is practically nil."
     )
-    blocks = [_DIFFERENCE_KEY, *table, _explain_tests(simplest, len(rows), counted)]
+    blocks = [_DIFFERENCE_KEY, table, _explain_tests(simplest, len(rows), counted)]
     return Section("differences", "Differences", "Is it better than the simplest?", lead, blocks)
 
 
-def describe_region(metric: findings.Metric, region: float) -> str:
+def _describe_region(fmt: ScoreFormat, region: float) -> str:
     """How wide the region of equivalence is, in words: ``1 point``, ``0.02 of RMSE``."""
-    if not metric.share:
-        return f"{region:.3g} {unit_of_difference(metric)}"
+    if not fmt.metric.share:
+        return f"{region:.3g} {fmt.unit}"
     return f"{100 * region:.3g} {'point' if round(100 * region, 6) == 1 else 'points'}"
 
 
 def _make_difference_row(
-    results: findings.ComparisonResults, difference: findings.Difference, axis: Axis, counted: bool
+    results: ComparisonResults, d: Difference, axis: Axis, fmt: ScoreFormat, counted: bool
 ) -> Row:
-    metric, d = results.metric, difference
-    row = next((row for row in results.rows if row.method == d.method), None)
-    row = row or findings.MethodRow(d.method, "", False)
-    digits = count_decimals(x for other in results.differences for x in (other.mean, other.low, other.high))
-    mean = format_difference(metric, d.mean, digits)
-    interval = format_difference_interval(metric, d.low, d.high, digits)
+    unknown = MethodRow(d.method, "", False)
+    row = next((row for row in results.rows if row.method == d.method), unknown)
+    mean, interval = fmt.difference(d.mean), fmt.difference_interval(d.low, d.high)
     worse, same, better = (format_probability(value) for value in (d.worse, d.same, d.better))
     words = f"{worse} worse, {same} practically the same, {better} better"
-    label = f"{d.method}: {mean} {unit_of_difference(metric)}; 95% interval {interval}; {words}"
+    label = f"{d.method}: {mean} {fmt.unit}; 95% interval {interval}; {words}"
     kind = _find_kind(results, row)
     cells: list[str | Cell] = [
         _make_name(results, row, 32),
@@ -345,7 +337,7 @@ def _make_difference_row(
     return Row(cells, kind)
 
 
-def _draw_probabilities(difference: findings.Difference, words: str) -> Cell:
+def _draw_probabilities(difference: Difference, words: str) -> Cell:
     """Probabilities of worse, same and better as a stacked bar; empty if they cannot be told."""
     values = (difference.worse, difference.same, difference.better)
     shares = [value if math.isfinite(value) else 0.0 for value in values]
@@ -379,7 +371,7 @@ def _explain_tests(simplest: str, n_methods: int, counted: bool) -> Markup:
 # --------------------------------------------------------------------------------------------- all numbers
 
 
-def _make_table_section(results: findings.ComparisonResults) -> Section:
+def _make_table_section(results: ComparisonResults) -> Section:
     """Every method in every metric, what it costs, and what went wrong."""
     notes = {row.method: _list_notes(row) for row in results.rows}
     has_notes = any(notes.values())
@@ -394,7 +386,7 @@ def _make_table_section(results: findings.ComparisonResults) -> Section:
         rows.append(Row(cells, "first" if _find_kind(results, row) == "chosen" else ""))
     columns: list[str | Column] = ["Method"]
     for metric in results.metrics:
-        columns.append(Column(metric.name, note=format_direction(metric), title=metric.words))
+        columns.append(Column(metric.name, note=ScoreFormat(metric).direction, title=metric.words))
         columns.append(Column("95% interval", css="between", full=f"{metric.name}, 95% interval"))
     columns += [
         Column("CPU", note="s a fit", full="CPU seconds a fit"),
@@ -408,46 +400,28 @@ def _make_table_section(results: findings.ComparisonResults) -> Section:
         "One row per method. The best value of a column is {}. Click a head to sort.",
         Markup('<span class="best">marked</span>'),
     )
-    table = Table("All numbers", columns, rows, "everything")
+    table = make_table("All numbers", columns, rows, "everything")
     return Section("everything", "All numbers", "All numbers", lead, [table])
 
 
-def _make_score_cells(
-    results: findings.ComparisonResults, row: findings.MethodRow, metric: findings.Metric
-) -> list[str | Cell]:
+def _make_score_cells(results: ComparisonResults, row: MethodRow, metric: Metric) -> list[str | Cell]:
     if metric.name not in row.scores:
         return [DASH, DASH]
     values = [r.scores[metric.name].value for r in results.rows if _has_score(r, metric)]
     best = (max if metric.higher else min)(values, default=None)
-    span = row.scores[metric.name]
-    return [best_cell(format_score(metric, span.value), span.value == best), format_interval(metric, span)]
+    fmt, span = ScoreFormat(metric), row.scores[metric.name]
+    return [best_cell(fmt.score(span.value), span.value == best), fmt.interval(span)]
 
 
-def _list_notes(row: findings.MethodRow) -> list[str]:
+def _list_notes(row: MethodRow) -> list[str]:
     """Why it was left out, or the errors of its failed fits."""
     if row.left_out:
         return [f"Left out: {row.left_out}"]
     if row.errors:
         return list(row.errors)
-    return [] if row.scores else [explain_no_score(row)]
+    return [] if row.scores else [_explain_no_score(row)]
 
 
-def _make_reading(results: findings.ComparisonResults) -> Section:
+def _make_reading(results: ComparisonResults) -> Section:
     rounds = _COMPLETION if results.task == "completion" else _PREDICTION
     return make_reading_section(rounds | _READING, results.facts, "How it was done")
-
-
-#: The sections of the page, in its order, each a function of the results.
-SECTIONS: dict[str, Callable[[findings.ComparisonResults], Section | None]] = {
-    "ranking": _make_ranking_section,
-    "differences": _make_differences_section,
-    "patterns": make_groups_section,
-    "contributions": make_contrasts_section,
-    "rates": make_rates_section,
-    "confusion": make_confusion_section,
-    "presence": make_presence_section,
-    "kernels": make_compared_kernels_section,
-    "completion": _make_completion_section,
-    "table": _make_table_section,
-    "reading": _make_reading,
-}

@@ -2,47 +2,41 @@
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from absentia.app.report._blocks import (
-    N_COLOURS,
-    Block,
-    Column,
-    Row,
-    Table,
-    make_scrollable,
-    note,
-    swatch_cell,
-)
-from absentia.app.report._format import (
-    DASH,
-    format_count,
-    format_number,
-    format_percent,
-    format_power_of_ten,
-)
-from absentia.app.report._kernel_maps import make_kernels_section
+from absentia.app.report._data import CompletionStory
+from absentia.app.report._format import DASH, format_count, format_number, format_p, format_percent
+from absentia.app.report._heatmaps import make_kernels_section
 from absentia.app.report._page import (
-    Figure,
+    BAR,
+    Cell,
+    Column,
+    Columns,
+    Row,
     Section,
+    bar_cell,
+    best_cell,
+    few_row,
+    heading,
     load_templates,
-    make_reading_section,
+    make_table,
+    name_cell,
+    note,
     render_page,
     save,
+    sentences,
 )
-from absentia.app.report._presence import make_presence_section
-from absentia.app.report._quality import make_quality_section
+from absentia.app.report._sections import make_presence_section, make_reading_section
 from absentia.core import Array
-from absentia.core.svg import Frame, Markup, dot, element, line_class, round_step
-from absentia.data import KernelViews
+from absentia.core.svg import Markup
+from absentia.data.statistics import mcnemar
 from absentia.experiment import Quality
 
-_FLOOR = 1e-12  # smaller shares of the improvement are rounding
-_MAX_DOTS = 60  # of a line
+_FEW = 10  # hidden cells, or completed rows, below which a number says little
+_MEAN, _ZERO = "mean", "zero"
 _READING = {
     "View and sample": "A view is one kind of measurement (an expression profile, an image, a text); a "
     "sample is what was measured. Here a view is either wholly present for a sample or wholly absent.",
@@ -55,76 +49,16 @@ _READING = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class CompletionStory:
-    """Everything the page tells, as kernels, numbers and sentences.
-
-    Parameters
-    ----------
-    title, summary : str
-        Plain text; the summary is one or two sentences.
-    before : KernelViews
-        Kernels as they came.
-    after : mapping of str to KernelViews
-        Completed kernels by method; the first is the one that is reported on.
-    traces : mapping of str to 1-d array
-        Objective after each iteration, for methods that iterate.
-    warnings : sequence of str
-        Sentences the user should read.
-    facts : mapping of str to str
-        Provenance: data set, command, version, seed, date ...
-    quality : Quality, optional
-        Errors on cells that were hidden on purpose, of the first method of `after` and of others.
-    unexplained : (n, V), optional
-        Where the first method says how sure it is: the share of each completed cell's own value that it
-        does not explain, NaN where the cell was observed.
-    """
-
-    title: str
-    summary: str
-    before: KernelViews
-    after: Mapping[str, KernelViews]
-    traces: Mapping[str, Array] = field(default_factory=dict)
-    warnings: Sequence[str] = ()
-    facts: Mapping[str, str] = field(default_factory=dict)
-    quality: Quality | None = None
-    unexplained: Array | None = None
-
-    def __post_init__(self) -> None:
-        self.before.check_square()
-        for method, kernels in self.after.items():
-            if kernels.shape != self.before.shape or kernels.names != self.before.names:
-                raise ValueError(
-                    f"after[{method!r}] has the views {list(kernels.names)[:5]} over {kernels.shape} "
-                    f"samples, before {list(self.names)[:5]} over {self.before.shape}; pass the same "
-                    "views and samples"
-                )
-            if not kernels.observed.all():
-                raise ValueError(
-                    f"after[{method!r}] lacks views for some samples; pass kernels with everything observed"
-                )
-
-    @property
-    def names(self) -> Sequence[str]:
-        return self.before.names
-
-    @property
-    def observed(self) -> Array:
-        return self.before.observed
-
-    @property
-    def n_samples(self) -> int:
-        return len(self.before)
-
-    @property
-    def n_views(self) -> int:
-        return self.before.n_views
-
-
 def render(story: CompletionStory) -> str:
     """The page as HTML."""
     load_templates()  # says what to install before any work is done
-    sections = [make(story) for make in SECTIONS.values()]
+    sections = [
+        make_presence_section(story),
+        _make_quality_section(story),
+        make_kernels_section(story),
+        _make_objective_section(story),
+        make_reading_section(_READING, story.facts),
+    ]
     return render_page("completion", story, _list_figures(story), sections)
 
 
@@ -133,121 +67,207 @@ def write(story: CompletionStory, path: str | os.PathLike[str]) -> Path:
     return save(render(story), path)
 
 
-def _list_figures(story: CompletionStory) -> list[Figure]:
+def _list_figures(story: CompletionStory) -> list[tuple[str, str]]:
     observed = story.observed
     complete, (n, n_views) = int(observed.all(axis=1).sum()), observed.shape
     have = "sample has" if complete == 1 else "samples have"
     present = format_percent(int(observed.sum()), observed.size)
     return [
-        Figure(format_number(n), "sample" if n == 1 else "samples"),
-        Figure(format_number(n_views), "view" if n_views == 1 else "views"),
-        Figure(present, "of all sample–view pairs present"),
-        Figure(format_number(complete), f"{have} every view ({format_percent(complete, n)})"),
+        (format_number(n), "sample" if n == 1 else "samples"),
+        (format_number(n_views), "view" if n_views == 1 else "views"),
+        (present, "of all sample–view pairs present"),
+        (format_number(complete), f"{have} every view ({format_percent(complete, n)})"),
     ]
+
+
+# ------------------------------------------------------------------------------------------------- quality
+
+
+def _make_quality_section(story: CompletionStory) -> Section | None:
+    """Errors on cells hidden on purpose, uncertainty of completed rows; None if nothing was measured."""
+    quality, chosen = story.quality, next(iter(story.after), "")
+    if quality is None:
+        return None
+    lead = (
+        "Nothing can be said of it: no observed cell could be hidden to try, because samples have one "
+        "view only or there are too few."
+    )
+    blocks = []
+    if len(quality.cells):
+        lead = (
+            f"{len(quality.cells)} observed sample–view pairs, about a tenth of each view and never a "
+            "sample's last one, were hidden on purpose and completed from the rest by each method; then "
+            "they were compared with what they had been. The row with a bar at its left is the method "
+            f"that made the kernels below. {quality.sentence}"
+        ).rstrip()
+        order = sorted(quality.errors, key=lambda name: quality.overall(name)[0])
+        verdicts = list(_compare_with_others(quality, chosen))
+        blocks += [sentences(verdicts)] if verdicts else []
+        blocks += _make_method_errors(quality, order, chosen) if order else []
+        blocks += [note(f"Not in the table: {_describe_left_out(quality)}.")] if quality.left_out else []
+        blocks += _make_view_errors(quality, order, chosen) if order else []
+    blocks += _make_uncertainty(story, quality, chosen)
+    return Section("quality", "Quality", "How good the completion is", lead, blocks)
+
+
+def _make_method_errors(quality: Quality, order: Sequence[str], chosen: str) -> list[Markup]:
+    """Errors of all methods, the best first, by ARE; zero fill's bar is cut off at the others' largest."""
+    errors = {name: quality.overall(name) for name in order}
+    largest = max((are for name, (are, _) in errors.items() if name != _ZERO), default=1.0) or 1.0
+    rows = []
+    for name, (are, ca) in errors.items():
+        tags = ["used here"] if name == chosen else []
+        tags += ["baseline"] if name in (_MEAN, _ZERO) else []
+        cells: list[str | Cell] = [
+            best_cell(format_number(are), name == order[0] and len(order) > 1),
+            format_number(ca),
+            f"{quality.seconds[name]:.1f}",
+            bar_cell(min(100 * are / largest, 100.0)),
+        ]
+        rows.append(Row([Cell(name, tags=tags, value=name), *cells], "first" if name == chosen else ""))
+    columns: Columns = ["Method", "ARE", "CA", "CPU seconds", BAR]
+    words = (
+        "ARE: relative error of the hidden rows, mean over views; 0 is perfect, 1 as bad as zeros. CA: 1 "
+        "− cosine between the hidden rows and what was put there. Lower is better in both. Methods but "
+        "the one used here have their default parameters. Bars: ARE, that of zero fill cut off."
+    )
+    return [make_table("Errors on hidden cells", columns, rows, "accuracy quality"), note(words)]
+
+
+def _compare_with_others(quality: Quality, chosen: str) -> Iterator[str]:
+    """Is the method better than mean fill here, and is another better still."""
+    if chosen not in quality.errors:
+        if chosen in quality.left_out:
+            yield f"{chosen} {quality.left_out[chosen]}, so nothing can be said of how good it is here."
+        return
+    if chosen != _MEAN and _MEAN in quality.errors:
+        yield _compare_with_mean(quality, chosen)
+    best = min(quality.errors, key=lambda name: quality.overall(name)[0])
+    lowest, chosen_error = (format_number(quality.overall(name)[0]) for name in (best, chosen))
+    if lowest != chosen_error:
+        yield (
+            f"The least error on these cells has {best}, {lowest} where {chosen} has {chosen_error}; small "
+            "differences on few cells are luck."
+        )
+
+
+def _compare_with_mean(quality: Quality, chosen: str) -> str:
+    errors, mean_errors = quality.errors[chosen], quality.errors[_MEAN]
+    wins, losses, p = mcnemar(errors < mean_errors, errors > mean_errors)
+    are, mean_are = quality.overall(chosen)[0], quality.overall(_MEAN)[0]
+    if p >= 0.05:
+        verdict = f"{chosen} is not shown to be better than mean fill here"
+    elif are < mean_are and wins > losses:
+        verdict = f"{chosen} is better than mean fill here"
+    elif are > mean_are and wins < losses:
+        verdict = f"{chosen} is worse than mean fill here: use mean fill, or another method"
+    else:
+        often = "more often" if wins > losses else "less often"
+        verdict = f"{chosen} is nearer than mean fill {often}, but its mean error says otherwise"
+    return (
+        f"{verdict}: its error is {format_number(are)}, that of mean fill {format_number(mean_are)}; it "
+        f"is nearer to the truth on {format_count(wins, 'hidden cell')}, mean fill on "
+        f"{format_number(losses)} ({format_p(p)}, sign test)."
+    )
+
+
+def _describe_left_out(quality: Quality) -> str:
+    """Methods without a number, those with the same reason together."""
+    reasons = quality.left_out
+    return "; ".join(
+        f"{', '.join(name for name, why in reasons.items() if why == reason)} ({reason})"
+        for reason in dict.fromkeys(reasons.values())
+    )
+
+
+def _make_view_errors(quality: Quality, order: Sequence[str], chosen: str) -> list[Markup]:
+    """ARE of each view by method, the least marked."""
+    by_view = np.array([quality.are(name) for name in order])
+    hidden = np.bincount(quality.cells[:, 1], minlength=len(quality.names))
+    rows = []
+    for v, name in enumerate(quality.names):
+        lowest = np.nanmin(by_view[:, v]) if np.isfinite(by_view[:, v]).any() else np.nan
+        cells = [
+            best_cell(format_number(float(x)), bool(x == lowest) and len(order) > 1) for x in by_view[:, v]
+        ]
+        rows.append(
+            few_row(name_cell(name, 32), [format_number(int(hidden[v])), *cells], bool(hidden[v] < _FEW))
+        )
+    columns: list[str | Column] = ["View", "Hidden"]
+    columns += [Column(name, css="own" if name == chosen else "") for name in order]
+    words = "ARE; the least of each view is marked."
+    if (hidden < _FEW).any():
+        words += f" Rows marked few rest on fewer than {_FEW} hidden cells and may be luck."
+    return [heading("View by view"), make_table("Errors by view", columns, rows, "by-view"), note(words)]
+
+
+def _make_uncertainty(story: CompletionStory, quality: Quality, chosen: str) -> list[Markup]:
+    """What the model leaves unexplained by view, and errors by how many views a sample was left with."""
+    blocks = []
+    if story.unexplained is not None and not np.isnan(story.unexplained).all():
+        words = (
+            f"By the model of {chosen}: the share of a completed sample's own value k(t, t) that the "
+            "other samples leave unexplained; 0 is sure, 1 is a guess. It trusts the model, so read it "
+            "beside the errors."
+        )
+        rows = [
+            _summarise_values(name, values[~np.isnan(values)])
+            for name, values in zip(story.names, story.unexplained.T, strict=True)
+            if not np.isnan(values).all()
+        ]
+        columns = ["View", *_make_quantile_columns("Unexplained")]
+        label = "Unexplained share of completed rows"
+        blocks += [note(words), make_table(label, columns, rows, "sureness")]
+    measured = list(_summarise_errors(quality, chosen))
+    if measured:
+        words = (
+            f"As measured: the errors of {chosen} on the hidden cells, by how many views the sample was "
+            "left with. Completed rows of samples with as many views can be expected to be as far off, "
+            "if views are not absent for a reason of their own."
+        )
+        columns = ["Completed from", *_make_quantile_columns("Relative error"), "mean fill, median"]
+        blocks += [note(words), make_table("Errors by views left", columns, measured, "sureness")]
+    return [heading("Uncertainty of completed rows"), *blocks] if blocks else []
+
+
+def _make_quantile_columns(what: str) -> list[str | Column]:
+    return ["Rows", f"{what}, median", Column("middle 80%", full=f"{what}, middle 80%")]
+
+
+def _summarise_errors(quality: Quality, chosen: str) -> Iterator[Row]:
+    if chosen not in quality.errors:
+        return
+    errors = quality.errors[chosen]
+    mean = None if chosen == _MEAN else quality.errors.get(_MEAN)
+    for n_left in sorted(set(quality.left.tolist()), reverse=True):
+        here = (quality.left == n_left) & ~np.isnan(errors)
+        if here.any():
+            beside = DASH if mean is None else format_number(float(np.median(mean[here])))
+            yield _summarise_values(format_count(n_left, "other view"), errors[here], beside)
+
+
+def _summarise_values(name: str, values: Array, *more: str) -> Row:
+    """Median, and the range of the middle 80 %."""
+    low, median, high = (format_number(x) for x in np.quantile(values, [0.1, 0.5, 0.9]).tolist())
+    cells = [format_number(len(values)), median, f"{low} to {high}", *more]
+    return few_row(name_cell(name), cells, len(values) < _FEW)
 
 
 # ----------------------------------------------------------------------------------------------- objective
 
 
 def _make_objective_section(story: CompletionStory) -> Section | None:
-    """How much of the improvement was still to come after each iteration; None if nothing iterates."""
-    traces = {name: np.asarray(t, dtype=float).ravel() for name, t in story.traces.items() if np.size(t)}
+    """How many iterations were made and what they achieved; None if nothing iterates."""
+    traces = {name: np.ravel(trace) for name, trace in story.traces.items() if np.size(trace)}
     if not traces:
         return None
-    chart = _draw_objectives(traces)
-    lead = "The objective after each iteration; it did not move."
-    blocks: list[Block] = []
-    if chart is not None:
-        lead = (
-            "A method improves its objective a little with every iteration. The chart shows how much of "
-            "the whole improvement is still to come: a straight way down is steady progress, a flat line "
-            "is a halt. The last iteration is what the others are measured against, so each curve ends "
-            "just before it."
-        )
-        blocks.append(make_scrollable(chart, "Chart of the objective"))
     rows = []
-    for i, (name, trace) in enumerate(traces.items()):
-        ends = [_format_objective(trace[0]), _format_objective(trace[-1])]
-        name_cell = swatch_cell(line_class(i, N_COLOURS), name)
-        rows.append(Row([name_cell, format_number(len(trace)), *ends]))
-    columns: list[str | Column] = ["Method", "Iterations", "Objective after the first", "after the last"]
-    blocks.append(Table("Iterations", columns, rows, "traces"))
-    if len(rows) > 1:
-        words = (
-            "Methods may pursue different objectives; compare the shape of their curves, not the values."
-        )
-        blocks.append(note(words))
-    return Section("objective", "Convergence", "Convergence", lead, blocks)
-
-
-def compute_remaining(trace: Array) -> Array:
-    """Share of the whole improvement still to come after each iteration; NaN once none is."""
-    finite = trace[np.isfinite(trace)]
-    gap = np.abs(np.where(np.isfinite(trace), trace, np.nan) - (finite[-1] if finite.size else np.nan))
-    whole = np.nanmax(gap) if finite.size else 0.0
-    if whole == 0:
-        return np.full(len(trace), np.nan)
-    share = gap / whole
-    return np.asarray(np.where(share >= _FLOOR, share, np.nan))
-
-
-def _draw_objectives(traces: Mapping[str, Array]) -> Markup | None:
-    """Lines on a logarithmic scale; None if no objective moved."""
-    shares = {name: compute_remaining(trace) for name, trace in traces.items()}
-    finite = np.concatenate([share[np.isfinite(share)] for share in shares.values()])
-    if not finite.size:
-        return None
-    last = max(len(trace) for trace in traces.values())
-    high = math.ceil(math.log10(finite.max()))
-    low = min(math.floor(math.log10(finite.min())), high - 1)
-    margins = (58.0, 14.0, 14.0, 46.0)
-    frame = Frame.make((720, 320), (1, max(last, 2)), (10.0**low, 10.0**high), margins, log_y=True)
-    powers = range(high, low - 1, -max(1, math.ceil((high - low) / 6)))
-    axes = frame.axes(
-        {t: format_number(t) for t in make_iteration_ticks(last)},
-        {10.0**p: format_power_of_ten(p) for p in powers},
-        "iteration",
-        "improvement still to come (log scale)",
+    for name, trace in traces.items():
+        # objectives differ late in their digits: six of them
+        ends = [f"{x:.6g}".replace("-", "−") if math.isfinite(x) else DASH for x in (trace[0], trace[-1])]
+        rows.append(Row([name_cell(name), format_number(len(trace)), *ends]))
+    columns = ["Method", "Iterations", "Objective after the first", "after the last"]
+    lead = "A method improves its objective a little with every iteration, until little is left to improve."
+    return Section(
+        "objective", "Convergence", "Convergence", lead, [make_table("Iterations", columns, rows, "traces")]
     )
-    lines = [_draw_objective(i, name, traces[name], shares[name], frame) for i, name in enumerate(traces)]
-    counts = "; ".join(f"{name}: {format_count(len(t), 'iteration')}" for name, t in traces.items())
-    label = f"Share of the improvement still to come, by iteration. {counts}"
-    return frame.draw(axes, *lines, label=label)
-
-
-def _draw_objective(i: int, name: str, trace: Array, shares: Array, frame: Frame) -> Markup:
-    points = [(t + 1, float(shares[t])) for t in np.flatnonzero(np.isfinite(shares)).tolist()]
-    if not points:
-        return Markup()
-    dots = [
-        dot(
-            frame.x(t),
-            frame.y(s),
-            f"{name}, iteration {t}: objective {_format_objective(trace[t - 1])}",
-            2.4,
-        )
-        for t, s in points[:: math.ceil(len(points) / _MAX_DOTS)]
-    ]
-    colour, dash = line_class(i, N_COLOURS).split()
-    return element("g", element("path", d=frame.path(points), class_=dash), *dots, class_=f"line {colour}")
-
-
-def make_iteration_ticks(last: int) -> list[int]:
-    """1 and round numbers up to `last`."""
-    step = int(round_step(max(last, 6)))
-    return [1, *(t for t in range(step, last + 1, step) if t > 1 and (t - 1) * 2 >= step)]
-
-
-def _format_objective(value: float) -> str:
-    """Objectives differ late in their digits: six of them."""
-    return f"{value:.6g}".replace("-", "−") if math.isfinite(value) else DASH
-
-
-#: The sections of the page, in its order, each a function of the report's data.
-SECTIONS: dict[str, Callable[[CompletionStory], Section | None]] = {
-    "presence": make_presence_section,
-    "quality": make_quality_section,
-    "kernels": make_kernels_section,
-    "objective": _make_objective_section,
-    "reading": lambda story: make_reading_section(_READING, story.facts),
-}

@@ -1,40 +1,27 @@
 """Numbers, scores and differences as readers see them: shares in percent, the rest with three digits."""
 
 import math
-import re
-from collections.abc import Iterable, Sequence
-from numbers import Integral, Real
+from collections.abc import Iterable
+from dataclasses import dataclass
+from numbers import Integral
 
-import numpy as np
-
-from absentia.core import Array
-from absentia.experiment import findings
+from absentia.experiment.results import Interval, Metric
 
 DASH = "–"
 _THIN = "\u202f"
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def format_number(value: object) -> str:
+def format_number(value: float | None) -> str:
     """Three significant digits for floats, grouped digits for integers, a dash for nothing."""
-    if value is None:
+    if value is None or not math.isfinite(value):
         return DASH
-    if isinstance(value, bool | np.bool_):
-        return "yes" if value else "no"
     if isinstance(value, Integral):
         return f"{int(value):,}".replace(",", _THIN).replace("-", "−")
-    if isinstance(value, Real):
-        return _format_real(float(value))
-    return str(value)
-
-
-def _format_real(x: float) -> str:
-    if not math.isfinite(x):
-        return DASH
-    if x == 0:
+    if value == 0:
         return "0"
-    mantissa, exponent = f"{abs(x):.2e}".split("e")
-    sign, power = "−" if x < 0 else "", int(exponent)
+    mantissa, exponent = f"{abs(value):.2e}".split("e")
+    sign, power = "−" if value < 0 else "", int(exponent)
     if -4 <= power <= 5:
         plain = f"{float(f'{mantissa}e{power}'):,.{max(0, 2 - power)}f}"
         return sign + plain.replace(",", _THIN)
@@ -44,10 +31,6 @@ def _format_real(x: float) -> str:
 def format_decimal(value: float, digits: int = 3, sign: str = "") -> str:
     """So many digits after the point, with a true minus, and with a plus if `sign` is one."""
     return f"{value:{sign}.{digits}f}".replace("-", "−")
-
-
-def format_power_of_ten(power: int) -> str:
-    return "1" if power == 0 else f"10{str(power).translate(_SUPERSCRIPT)}"
 
 
 def format_percent(part: float, whole: float) -> str:
@@ -61,27 +44,6 @@ def format_percent(part: float, whole: float) -> str:
 
 def format_count(count: int, singular: str, plural: str | None = None) -> str:
     return f"{format_number(count)} {singular if count == 1 else plural or singular + 's'}"
-
-
-def join_words(words: Sequence[str], limit: int) -> str:
-    """``a, b and 3 more``."""
-    if len(words) <= limit:
-        return ", ".join(words)
-    return f"{', '.join(words[:limit])} and {format_number(len(words) - limit)} more"
-
-
-def shorten(word: str, length: int) -> str:
-    """At most so many characters: the beginning and the end, which often tells names apart."""
-    if len(word) <= length:
-        return word
-    tail = (length - 1) // 3
-    return f"{word[: length - 1 - tail].rstrip()}…{word[len(word) - tail :].lstrip()}"
-
-
-def csv_name(what: str, title: str) -> str:
-    """The name of a file that holds `what` of the page with this title."""
-    words = re.findall(r"[a-z0-9]+", f"{title.lower()[:60]} {what.lower()}")
-    return "-".join(words[-12:] or ["table"]) + ".csv"
 
 
 def format_points(points: float) -> str:
@@ -112,10 +74,12 @@ def format_probability(value: float) -> str:
     return f"{100 * value:.0f}%"
 
 
-def format_quantiles(values: Array) -> tuple[str, str]:
-    """Median, and the range of the middle 80 %."""
-    low, median, high = np.quantile(values, [0.1, 0.5, 0.9]).tolist()
-    return format_number(median), f"{format_number(low)} to {format_number(high)}"
+def shorten(word: str, length: int) -> str:
+    """At most so many characters: the beginning and the end, which often tells names apart."""
+    if len(word) <= length:
+        return word
+    tail = (length - 1) // 3
+    return f"{word[: length - 1 - tail].rstrip()}…{word[len(word) - tail :].lstrip()}"
 
 
 def wilson_interval(hits: int, n: int, z: float = 1.96) -> tuple[float, float]:
@@ -126,64 +90,68 @@ def wilson_interval(hits: int, n: int, z: float = 1.96) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-# ------------------------------------------------------------------------------------- scores in a metric
+@dataclass(frozen=True)
+class ScoreFormat:
+    """How scores in a metric and their differences are written.
 
+    Shares are in percent and their differences in points; of other differences `digits` stand after the
+    point, or three significant ones if it is None.
+    """
 
-def format_score(metric: findings.Metric, value: float) -> str:
-    """``84.2%`` of a share, three digits of anything else."""
-    if not math.isfinite(value):
-        return DASH
-    return f"{100 * value:.1f}%" if metric.share else format_number(float(value))
+    metric: Metric
+    digits: int | None = None
 
+    @classmethod
+    def of_differences(cls, metric: Metric, values: Iterable[float]) -> "ScoreFormat":
+        """With digits that show three of the largest of these, unless plain digits would not do."""
+        largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+        if not 1e-4 <= largest < 1e6:
+            return cls(metric)
+        return cls(metric, max(0, 2 - math.floor(math.log10(largest))))
 
-def clip_interval(metric: findings.Metric, span: findings.Interval) -> findings.Interval:
-    """An interval without what a share cannot be."""
-    if not metric.share:
-        return span
-    low, high = max(span.low, min(span.value, 0.0)), min(span.high, max(span.value, 1.0))
-    return findings.Interval(span.value, low, high)
+    @property
+    def direction(self) -> str:
+        return "more is better" if self.metric.higher else "less is better"
 
+    @property
+    def unit(self) -> str:
+        """What differences are in, to follow a comma or a number."""
+        return "points" if self.metric.share else f"of {self.metric.name}"
 
-def format_interval(metric: findings.Metric, span: findings.Interval) -> str:
-    """``81.0 to 87.1%``."""
-    _, low, high = clip_interval(metric, span)
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return DASH
-    ends = f"{format_score(metric, low)} to {format_score(metric, high)}"
-    return ends.replace("%", "", 1) if metric.share else ends
+    def score(self, value: float) -> str:
+        """``84.2%`` of a share, three digits of anything else."""
+        if not math.isfinite(value):
+            return DASH
+        return f"{100 * value:.1f}%" if self.metric.share else format_number(float(value))
 
+    def clip(self, span: Interval) -> Interval:
+        """An interval without what a share cannot be."""
+        if not self.metric.share:
+            return span
+        low, high = max(span.low, min(span.value, 0.0)), min(span.high, max(span.value, 1.0))
+        return Interval(span.value, low, high)
 
-def count_decimals(values: Iterable[float]) -> int | None:
-    """Digits after the point that show three of the largest of these; None if plain digits would not do."""
-    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
-    if not 1e-4 <= largest < 1e6:
-        return None
-    return max(0, 2 - math.floor(math.log10(largest)))
+    def interval(self, span: Interval) -> str:
+        """``81.0 to 87.1%``."""
+        _, low, high = self.clip(span)
+        if not (math.isfinite(low) and math.isfinite(high)):
+            return DASH
+        ends = f"{self.score(low)} to {self.score(high)}"
+        return ends.replace("%", "", 1) if self.metric.share else ends
 
+    def difference(self, value: float) -> str:
+        """A difference with its sign."""
+        if not math.isfinite(value):
+            return DASH
+        if self.metric.share:
+            return format_points(100 * value)
+        text = format_number(abs(float(value)))
+        if self.digits is not None:
+            text = f"{abs(value):.{self.digits}f}"
+        return text if float(value) == 0 else f"{'+' if value > 0 else '−'}{text}"
 
-def format_difference(metric: findings.Metric, value: float, digits: int | None = None) -> str:
-    """A difference with its sign, in points if the metric is a share, else with so many digits if given."""
-    if not math.isfinite(value):
-        return DASH
-    if metric.share:
-        return format_points(100 * value)
-    text = format_number(abs(float(value))) if digits is None else f"{abs(value):.{digits}f}"
-    return text if float(value) == 0 else f"{'+' if value > 0 else '−'}{text}"
-
-
-def format_difference_interval(
-    metric: findings.Metric, low: float, high: float, digits: int | None = None
-) -> str:
-    """``−1.0 to +3.2``."""
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return DASH
-    return f"{format_difference(metric, low, digits)} to {format_difference(metric, high, digits)}"
-
-
-def unit_of_difference(metric: findings.Metric) -> str:
-    """What differences are in, to follow a comma or a number."""
-    return "points" if metric.share else f"of {metric.name}"
-
-
-def format_direction(metric: findings.Metric) -> str:
-    return "more is better" if metric.higher else "less is better"
+    def difference_interval(self, low: float, high: float) -> str:
+        """``−1.0 to +3.2``."""
+        if not (math.isfinite(low) and math.isfinite(high)):
+            return DASH
+        return f"{self.difference(low)} to {self.difference(high)}"

@@ -1,18 +1,18 @@
 """Numbers with intervals along one axis, in percent of its length: drawings take the room there is."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from absentia.app.report._blocks import CHART, Block, Cell, Column, Row, Table, note
 from absentia.app.report._format import format_number
+from absentia.app.report._page import Cell, Column, Columns, Row, make_table, note
 from absentia.core.svg import Markup, Scale, fill, round_step, round_ticks
 
-MARGIN = 4.0  # percent left free at either end: marks have a size
+_MARGIN = 4.0  # percent left free at either end: marks have a size
 _FENCE = 3.0  # interquartile ranges beyond which something is off the scale
-Interval = tuple[float, float, float]  # value, low, high
+_Interval = tuple[float, float, float]  # value, low, high
 
 
 @dataclass(frozen=True)
@@ -21,14 +21,14 @@ class Axis:
 
     low: float
     high: float
-    ticks: Sequence[tuple[float, str]]  # places in percent, labels
+    ticks: Mapping[float, str]  # labels by value
 
     def place(self, value: float) -> float:
         """In percent; what is not finite is at the beginning."""
-        scale = Scale(self.low, self.high, MARGIN, 100 - MARGIN)
+        scale = Scale(self.low, self.high, _MARGIN, 100 - _MARGIN)
         return scale(min(max(value, self.low), self.high) if math.isfinite(value) else self.low)
 
-    def draw_interval(self, interval: Interval, kind: str, label: str) -> Cell:
+    def draw_interval(self, interval: _Interval, kind: str, label: str) -> Cell:
         """A mark at the value (a diamond where `kind` is "chosen", else a dot), a line over its interval.
 
         Filled arrows stand for values, open ones for ends of intervals, that lie beyond the axis.
@@ -62,8 +62,8 @@ class Axis:
             '<text x="{}%" y="18" text-anchor="middle">{}</text></g>'
         )
         marks = [
-            fill(template, "zero" if label == "0" else "", place, place, place, label)
-            for place, label in self.ticks
+            fill(template, "zero" if label == "0" else "", *[self.place(tick)] * 3, label)
+            for tick, label in self.ticks.items()
         ]
         scale = Cell(fill('<svg class="scale" aria-hidden="true">{}</svg>', marks), css="tracked")
         return Row(["", scale, *[""] * (n_columns - 2)])
@@ -75,7 +75,7 @@ def _draw_sign(place: float, css: str, d: str) -> Markup:
 
 
 def fit_axis(
-    intervals: Sequence[Interval],
+    intervals: Sequence[_Interval],
     *,
     include: Sequence[float] = (),
     percent: bool = False,
@@ -89,18 +89,14 @@ def fit_axis(
     low, high = _find_ends(intervals, include)
     step, factor = round_step(high - low, n_ticks), 100 if percent else 1
     suffix = "%" if percent and not sign else ""
-    axis = Axis(low, high, ())
-    return Axis(
-        low,
-        high,
-        [
-            (axis.place(tick), _label_tick(factor * tick, factor * step, sign) + suffix)
-            for tick in round_ticks(low, high, n_ticks)
-        ],
-    )
+    ticks = {
+        tick: _label_tick(factor * tick, factor * step, sign) + suffix
+        for tick in round_ticks(low, high, n_ticks)
+    }
+    return Axis(low, high, ticks)
 
 
-def _find_ends(intervals: Sequence[Interval], include: Sequence[float]) -> tuple[float, float]:
+def _find_ends(intervals: Sequence[_Interval], include: Sequence[float]) -> tuple[float, float]:
     """The ends of the axis: quartiles of all values, and how long intervals are, say what is far off."""
     values = np.array([s[0] for s in intervals if math.isfinite(s[0])] or [*include] or [0.0])
     ends = np.array([x for s in intervals for x in s if math.isfinite(x)] + [*include] or [0.0])
@@ -132,7 +128,7 @@ def _label_tick(value: float, step: float, sign: bool) -> str:
 def make_interval_table(
     axis: Axis,
     label: str,
-    columns: Sequence[str | Column],
+    columns: Columns,
     rows: Sequence[Row],
     css: str,
     *,
@@ -140,28 +136,28 @@ def make_interval_table(
     base_label: str = "",
     style: str = "",
     file: str = "",
-) -> list[Block]:
+) -> Markup:
     """A table whose second column is drawn along an axis, with an upright line at `base`.
 
     `columns` are the others; a note explains arrows at the edges where there are any.
     """
-    chart = CHART
+    chart = Column("Chart", numeric=False, css="wider", hidden=True)
     if base is not None:
-        style = f"--base:{axis.place(base)}%;{style}"
+        place = axis.place(base)
+        style = f"--base:{place}%;{style}"
         template = (
             '<small class="base" aria-hidden="true" style="--at:{}%"><i>{}</i></small>'
             '<span class="unseen">Chart</span>'
         )
         if base_label:
-            chart = Column(fill(template, axis.place(base), base_label), numeric=False, css="wider")
+            chart = Column(fill(template, place, base_label), numeric=False, css="wider")
     heads = [columns[0], chart, *columns[1:]]
     footer = axis.draw_ticks(len(heads))
-    table = Table(label, heads, rows, f"tracks {css}", file, footer=footer, style=style or None)
-    drawn = "".join(cell.text for row in rows if isinstance(cell := row.cells[1], Cell))
-    if 'class="cut"' not in drawn and 'class="off"' not in drawn:
-        return [table]
+    table = make_table(label, heads, rows, f"tracks {css}", file=file, footer=footer, style=style or None)
+    if 'class="cut"' not in table and 'class="off"' not in table:
+        return table
     words = (
         "An arrow at an edge: a number (filled) or the end of an interval (open) lies beyond the chart; "
         "point at it to read which."
     )
-    return [table, note(words)]
+    return fill("{}{}", table, note(words))

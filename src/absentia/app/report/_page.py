@@ -1,17 +1,296 @@
-"""A page is a list of sections; a section is a heading, a paragraph and blocks."""
+"""A page is a list of sections; a section is a heading, a paragraph and blocks.
+
+Blocks are tables that sort and can be downloaded, charts, notes, lists, and choices between blocks.
+"""
 
 import base64
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from absentia.app.report._blocks import Block, definitions, heading, render_block
-from absentia.app.report._heatmaps import MARK
+from absentia.app.report._format import shorten
 from absentia.core.svg import Markup, element, fill
 from absentia.files import write_atomically
+
+N_COLOURS = 6  # of lines, in page.css
+MARK = (214, 104, 36)  # colour along the edges of maps: samples whose rows were completed
+
+
+# --------------------------------------------------------------------------------------------------- tables
+
+
+@dataclass(frozen=True)
+class Column:
+    """The head of a column.
+
+    `note` stands below the name in small letters, `full` is its name in downloads, `hidden` is a name for
+    those who do not see the page, and of a column that is not downloaded.
+    """
+
+    name: str
+    numeric: bool = True
+    note: str = ""
+    full: str = ""
+    title: str = ""
+    css: str = ""
+    hidden: bool = False
+
+    def render(self) -> Markup:
+        name = fill('<span class="unseen">{}</span>', self.name) if self.hidden else self.name
+        small = fill("<small>{}</small>", self.note) if self.note else ""
+        css = _join_classes("figure" if self.numeric else "", self.css)
+        optional = {"class_": css, "data_v": self.full or None, "title": self.title or None}
+        return element("th", name, small, scope="col", **optional)
+
+
+Columns = Sequence[str | Column]
+BAR = Column("Bar", numeric=False, hidden=True)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell that is more than its text.
+
+    `best` marks it, and is said to those who do not see the mark; `small` is a smaller figure after it;
+    `value` is what it is sorted by and downloaded as; `title` is shown to whoever points at it.
+    """
+
+    text: str
+    best: str = ""
+    small: str = ""
+    tags: Sequence[str] = ()
+    value: str = ""
+    title: str = ""
+    css: str = ""
+    style: str = ""
+
+    def render(self, column: Column, is_head: bool) -> Markup:
+        content = self.text
+        if self.best:
+            mark = '<span class="best">{}<span class="unseen"> ({})</span></span>'
+            content = fill(mark, self.text, self.best)
+        if self.small:
+            content = fill("{} <small>{}</small>", content, self.small)
+        for tag in self.tags:
+            kind = {"recommended": " strong", "some fits failed": " warn"}.get(tag, "")
+            content = fill('{} <span class="tag{}">{}</span>', content, kind, tag)
+        return element(
+            "th" if is_head else "td",
+            content,
+            scope="row" if is_head else None,
+            class_=_join_classes("figure" if column.numeric else "", column.css, self.css),
+            data_v=self.value or None,
+            title=self.title or None,
+            style=self.style or None,
+        )
+
+
+def _join_classes(*names: str) -> str | None:
+    return " ".join(filter(None, names)) or None
+
+
+Cells = Sequence[str | Cell]
+
+
+@dataclass(frozen=True)
+class Row:
+    cells: Cells
+    css: str = ""
+
+
+def make_table(
+    label: str,
+    columns: Columns,
+    rows: Sequence[Row],
+    css: str | None = None,
+    *,
+    file: str | None = "",
+    head: int = 0,
+    footer: Row | None = None,
+    style: str | None = None,
+    fixed: bool = False,
+) -> Markup:
+    """A table; `label` is its name for those who do not see it and, unless `file` is given, of its file.
+
+    `head` is the position of the cells that name the rows; columns that are only names hold numbers if they
+    come after it, and texts if not. `fixed` keeps a table from being sorted, `file` None from being
+    downloaded.
+    """
+    heads = [
+        Column(column, numeric=i > head) if isinstance(column, str) else column
+        for i, column in enumerate(columns)
+    ]
+    table = element(
+        "table",
+        fill("<thead><tr>{}</tr></thead>", [column.render() for column in heads]),
+        fill("<tbody>{}</tbody>", [_render_row(row, heads, head) for row in rows]),
+        fill("<tfoot>{}</tfoot>", _render_row(footer, heads)) if footer else "",
+        class_=css,
+        data_file=None if file is None else file or label,
+        data_fixed="" if fixed else None,
+        style=style,
+    )
+    return make_scrollable(table, label)
+
+
+def _render_row(row: Row, columns: Sequence[Column], head: int | None = None) -> Markup:
+    cells = [cell if isinstance(cell, Cell) else Cell(cell) for cell in row.cells]
+    rendered = [
+        cell.render(column, i == head) for i, (cell, column) in enumerate(zip(cells, columns, strict=True))
+    ]
+    return element("tr", rendered, class_=row.css or None)
+
+
+def name_cell(name: str, length: int = 48, tags: Sequence[str] = (), title: str = "") -> Cell:
+    """A name of the user's: shortened to read, whole to sort, to download and to point at."""
+    return Cell(shorten(name, length), tags=tags, value=name, title=title or name)
+
+
+def best_cell(text: str, is_best: bool, word: str = "best") -> Cell:
+    return Cell(text, best=word if is_best else "")
+
+
+def few_row(name: Cell, cells: Cells, few: bool, before: Cells = ()) -> Row:
+    """A row that rests on few samples is grey and says so; cells `before` stand before its name."""
+    return Row([*before, replace(name, tags=("few",)) if few else name, *cells], "few" if few else "")
+
+
+def bar_cell(width: float, interval: tuple[float, float] | None = None, *, cut: bool = False) -> Cell:
+    """A bar of so many percent, and below it the line of an interval; `cut` if that goes on to the left."""
+    width = round(float(width), 2)
+    bar = element("span", style=f"width:{width}%") if width > 0 else ""
+    if interval is None:
+        return Cell(bar, css="bar")
+    low, high = interval
+    place = f"left:{low:.2f}%;width:{high - low:.2f}%"
+    line = element("i", class_="cut" if cut else None, style=place)
+    return Cell(fill("{}{}", bar, line), css="bar ranged")
+
+
+def pattern_cell(present: Sequence[bool]) -> Cell:
+    """A dot for each view, full where it is present; nothing for several patterns together."""
+    n = len(present)
+    if not n:
+        return Cell("", value="0")
+    pitch, across = (14, 12) if n <= 12 else (11, 15)
+    dots = []
+    for i, here in enumerate(present):
+        x, y = pitch * (i % across + 0.5), pitch * (i // across + 0.5)
+        look = (0.357 * pitch, "on") if here else (0.304 * pitch, "off")
+        dots.append(fill('<circle cx="{}" cy="{}" r="{}" class="{}"/>', x, y, *look))
+    size, label = (pitch * min(n, across), pitch * -(-n // across)), f"{sum(present)} of {n} views"
+    template = (
+        '<svg class="dots" role="img" aria-label="{}" width="{}" height="{}" viewBox="0 0 {} {}">{}</svg>'
+    )
+    return Cell(fill(template, label, *size, *size, dots), value=str(sum(present)))
+
+
+def make_bar_table(
+    label: str, columns: Columns, rows: Sequence[tuple[Row, float]], css: str, head: int = 0
+) -> Markup:
+    """A table whose rows end in bars for their sizes: the largest is full, those below zero have none."""
+    largest = max([1e-300, *(size for _, size in rows)])
+    drawn = [
+        replace(row, cells=[*row.cells, bar_cell(max(100 * size / largest, 0.0))]) for row, size in rows
+    ]
+    return make_table(label, [*columns, BAR], drawn, css, head=head)
+
+
+def make_method_table(
+    label: str,
+    columns: Columns,
+    scores: Mapping[str, float],
+    describe: Callable[[str], Cells],
+    *,
+    choose_best: Callable[[Iterable[float]], float] = max,
+    file: str = "",
+) -> Markup:
+    """Methods by their scores: the first is the one reported on, the others are its baselines.
+
+    `describe(name)` gives the cells of a method: its score as text, more about it, and a bar.
+    """
+    best, rows = choose_best(scores.values()), []
+    for i, (name, value) in enumerate(scores.items()):
+        score, *cells = describe(name)
+        head = Cell(name, tags=("baseline",) if i else (), value=name)
+        rows.append(Row([head, best_cell(str(score), value == best), *cells], "" if i else "first"))
+    return make_table(label, ["Method", *columns, BAR], rows, "accuracy", file=file)
+
+
+# --------------------------------------------------------------------------------------------- other blocks
+
+
+def note(*parts: str) -> Markup:
+    """A paragraph in small print."""
+    return fill('<p class="note">{}</p>', parts)
+
+
+def heading(words: str, place: str | None = None) -> Markup:
+    return element("h3", words, id=place)
+
+
+def sentences(items: Iterable[str]) -> Markup:
+    return fill('<ul class="verdicts">{}</ul>', [fill("<li>{}</li>", item) for item in items])
+
+
+def definitions(items: Sequence[tuple[str, str]], css: str) -> Markup:
+    """Names and what they are."""
+    parts = [fill("<div><dt>{}</dt><dd>{}</dd></div>", *item) for item in items]
+    return fill('<dl class="{}">{}</dl>', css, parts)
+
+
+def make_scrollable(content: Markup, label: str) -> Markup:
+    """What may be wider than the window scrolls on its own."""
+    return fill('<div class="scroll" tabindex="0" role="region" aria-label="{}">{}</div>', label, content)
+
+
+def draw_swatch(line_class: str) -> Markup:
+    """A short piece of a line, for the key of a chart."""
+    template = (
+        '<svg class="swatch {}" aria-hidden="true" width="30" height="10" viewBox="0 0 30 10">'
+        '<path class="{}" d="M1 5H29"/></svg>'
+    )
+    return fill(template, line_class.split()[0], line_class.split()[-1])
+
+
+def swatch_cell(line_class: str, name: str) -> Cell:
+    return Cell(fill('<span class="swatched">{}<span>{}</span></span>', draw_swatch(line_class), name))
+
+
+def draw_tabs(name: str, legend: str, options: Sequence[str], chosen: int = 0) -> Markup:
+    """Buttons of which one is pressed; of many, the script makes a list."""
+    labels = [
+        draw_option(option, i, i == chosen, type="radio", name=name) for i, option in enumerate(options)
+    ]
+    many = "" if len(options) > 8 else None
+    return element("fieldset", fill("<legend>{}</legend>", legend), labels, class_="tabs", data_many=many)
+
+
+def draw_choice(name: str, legend: str, contents: Mapping[str, Sequence[Markup]]) -> Markup:
+    """Blocks by option, of which a reader sees one at a time; `name` is that of the buttons."""
+    only = len(contents) == 1
+    tabs = "" if only else draw_tabs(name, legend, list(contents))
+    template = '<div class="by by-{}{}">{}</div>'
+    parts = [
+        fill(template, i, " only" if only else "", list(blocks))
+        for i, blocks in enumerate(contents.values())
+    ]
+    return fill("{}{}", tabs, parts)
+
+
+def draw_option(
+    option: str, i: int, checked: bool, *, swatch: str = "", length: int = 40, **attributes: object
+) -> Markup:
+    """A box or button that can be checked, its i-th value, and its name after the swatch of a line."""
+    box = element("input", **attributes, value=i, autocomplete="off", checked="" if checked else None)
+    template = '<label title="{}">{}{}<span>{}</span></label>'
+    return fill(template, option, box, swatch, shorten(option, length))
+
+
+# ----------------------------------------------------------------------------------------------------- page
 
 
 @dataclass(frozen=True)
@@ -22,37 +301,31 @@ class Section:
     title: str
     heading: str
     lead: str = ""
-    blocks: Sequence[Block] = ()
+    blocks: Sequence[Markup] = ()
     css: str | None = None
 
-    def render(self, page_title: str) -> Markup:
+    def render(self) -> Markup:
+        heading = element("h2", self.heading)
         lead = fill('<p class="lead">{}</p>', self.lead) if self.lead else ""
-        blocks = [render_block(block, page_title) for block in self.blocks]
-        return element("section", element("h2", self.heading), lead, blocks, id=self.id, class_=self.css)
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A number in the head of a page."""
-
-    value: str
-    label: str
+        return element("section", heading, lead, list(self.blocks), id=self.id, class_=self.css)
 
 
 def render_page(
     kind: str,
     story: Any,
-    figures: Sequence[Figure],
+    figures: Sequence[tuple[str, str]],
     sections: Sequence[Section | None],
     *,
+    sheet: str = "",
     style: str = "",
     head: str = "headline.html.j2",
     **values: Any,
 ) -> str:
     """One self-contained HTML page: no network, no other files, and one script, to sort tables.
 
-    Sections that are None are left out; `style` is a style sheet for this kind of page, and `values` go to
-    the template of its head.
+    `figures` are the numbers of its head, and what they are of. Sections that are None are left out.
+    `sheet` names a style sheet for this kind of page, `style` is more of it, and `values` go to the
+    template of its head.
     """
     templates = load_templates()
     shown = [section for section in sections if section is not None]
@@ -64,32 +337,16 @@ def render_page(
             story=story,
             figures=figures,
             links={section.id: section.title for section in shown if section.title},
-            content=fill("{}", [section.render(story.title) for section in shown]),
+            content=fill("{}", [section.render() for section in shown]),
             head=head,
             mark="#" + bytes(MARK).hex(),
+            sheet=sheet,
             style=Markup(style),
             script=Markup(script),
             script_hash=f"sha256-{digest}",  # browsers run no other script
             **values,
         )
     )
-
-
-def make_reading_section(
-    paragraphs: Mapping[str, str], facts: Mapping[str, str], facts_title: str = "Where this came from"
-) -> Section:
-    """How to read the page: short paragraphs by their headings, and what made it."""
-    parts = [fill("<div><h3>{}</h3><p>{}</p></div>", *item) for item in paragraphs.items()]
-    blocks = [fill('<div class="columns">{}</div>', parts)]
-    if facts:
-        blocks += [heading(facts_title, "provenance"), definitions(list(facts.items()), "facts")]
-    return Section("reading", "How to read this", "How to read this", blocks=blocks, css="reading")
-
-
-def read_style(name: str) -> str:
-    """A style sheet of the templates."""
-    templates = load_templates()
-    return str(templates.loader.get_source(templates, name)[0])
 
 
 def save(html: str, path: str | os.PathLike[str]) -> Path:

@@ -1,23 +1,22 @@
 """The page about a reproduction: our tables beside the paper's, what became of its numbers."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
-from absentia.app.report._blocks import (
-    Block,
+from absentia.app.report._format import DASH, format_number
+from absentia.app.report._page import (
     Cell,
     Column,
+    Columns,
     Row,
-    Table,
+    Section,
     definitions,
     heading,
     make_scrollable,
+    make_table,
     note,
-    text_columns,
+    render_page,
 )
-from absentia.app.report._format import DASH, format_number
-from absentia.app.report._page import Figure, Section, read_style, render_page
 from absentia.core.svg import Markup, fill
 from absentia.papers import Cell as Result
 from absentia.papers import Measure, Summary, chart_svg, list_papers
@@ -39,15 +38,6 @@ td { vertical-align: top; }
 """
 
 
-@dataclass(frozen=True)
-class _Story:
-    """What the head of the page needs."""
-
-    title: str
-    summary: str
-    warnings: Sequence[str] = field(default_factory=list)
-
-
 def render_reproduction(summary: Summary, quick: bool = False) -> str:
     """The page as HTML."""
     sections = [
@@ -57,27 +47,33 @@ def render_reproduction(summary: Summary, quick: bool = False) -> str:
         _make_departures_section(summary),
         _make_provenance_section(summary),
     ]
-    style = read_style("comparison.css") + _STYLE
     story = _make_story(summary, quick)
-    return render_page("reproduction", story, _list_figures(summary), sections, style=style)
+    return render_page(
+        "reproduction", story, _list_figures(summary), sections, sheet="comparison.css", style=_STYLE
+    )
 
 
-def _make_story(summary: Summary, quick: bool) -> _Story:
+def _make_story(summary: Summary, quick: bool) -> SimpleNamespace:
+    """What the head of the page needs."""
     experiment = summary.experiment
     cited = next((p.citation for p in list_papers() if p.key == experiment.paper), experiment.paper)
     warnings = ["This was a run in small: its numbers say only that everything runs."] if quick else []
     if summary.failures:
         warnings.append(f"{len(summary.failures)} trials failed, the first: {summary.failures[0]}")
     words = f"{experiment.place} of {cited.replace('*', '')} {summary.verdict}"
-    return _Story(f"{experiment.name}: {experiment.what}", " ".join([words, *experiment.why]), warnings)
+    return SimpleNamespace(
+        title=f"{experiment.name}: {experiment.what}",
+        summary=" ".join([words, *experiment.why]),
+        warnings=warnings,
+    )
 
 
-def _list_figures(summary: Summary) -> list[Figure]:
-    figures = [Figure(format_number(n), _VERDICTS[word]) for word, n in summary.counts.items() if n]
+def _list_figures(summary: Summary) -> list[tuple[str, str]]:
+    figures = [(format_number(n), _VERDICTS[word]) for word, n in summary.counts.items() if n]
     if summary.claims:
         held = sum(claim.verdict == "holds" for claim in summary.claims)
-        figures.append(Figure(f"{held} of {len(summary.claims)}", "claims of the paper hold"))
-    return [*figures[:3], Figure(format_number(summary.trials), f"trials, {summary.cpu:.0f} CPU seconds")]
+        figures.append((f"{held} of {len(summary.claims)}", "claims of the paper hold"))
+    return [*figures[:3], (format_number(summary.trials), f"trials, {summary.cpu:.0f} CPU seconds")]
 
 
 def _make_picture_section(summary: Summary) -> Section | None:
@@ -89,11 +85,10 @@ def _make_picture_section(summary: Summary) -> Section | None:
 
 
 def _make_tables_section(summary: Summary) -> Section | None:
-    blocks: list[Block] = []
+    blocks = []
     for measure in summary.experiment.measures:
-        table = _make_table(summary, measure)
-        if len(table.columns) > 1:
-            blocks += [heading(measure.title), table]
+        if any(cell.values for row in summary.tables[measure.name] for cell in row.cells.values()):
+            blocks += [heading(measure.title), _make_measure_table(summary, measure)]
     if not blocks:
         return None
     if any(column.leaks for column in summary.experiment.columns):
@@ -105,7 +100,7 @@ def _make_tables_section(summary: Summary) -> Section | None:
     return Section("tables", "Tables", "Ours, and the paper's", lead, blocks)
 
 
-def _make_table(summary: Summary, measure: Measure) -> Table:
+def _make_measure_table(summary: Summary, measure: Measure) -> Markup:
     rows = summary.tables[measure.name]
     methods = [c for c in summary.experiment.columns if any(row.cells[c.name].values for row in rows)]
     shown = [
@@ -114,7 +109,7 @@ def _make_table(summary: Summary, measure: Measure) -> Table:
         if any(row.cells[c.name].values for c in methods)
     ]
     heads = [f"{c.name} †" if c.leaks else c.name for c in methods]
-    return Table(measure.name, ["Row", *heads], shown)
+    return make_table(measure.name, ["Row", *heads], shown)
 
 
 def _make_cell(result: Result, measure: Measure) -> Cell:
@@ -139,9 +134,9 @@ def _make_cell(result: Result, measure: Measure) -> Cell:
 def _make_claims_section(summary: Summary) -> Section | None:
     if not summary.claims:
         return None
-    numeric = ["by (paper)", "by (ours)", "standard error", "pairs"]
-    columns: list[str | Column] = ["Claim", *numeric, *text_columns("Verdict")]
-    table = Table("Claims", columns, [_make_claim_row(claim) for claim in summary.claims], file=None)
+    verdict = Column("Verdict", numeric=False)
+    columns: Columns = ["Claim", "by (paper)", "by (ours)", "standard error", "pairs", verdict]
+    table = make_table("Claims", columns, [_make_claim_row(claim) for claim in summary.claims], file=None)
     words = (
         "Differences are in favour of the method that is claimed to be better, paired by row and repeat."
     )

@@ -1,28 +1,31 @@
 """The page about times and events: how well risks are ordered, curves by predicted risk, for whom."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from absentia import experiment
-from absentia.app.report._blocks import (
-    BAR,
-    Block,
-    Column,
+from absentia.app.report._data import SurvivalStory
+from absentia.app.report._format import DASH, format_count, format_decimal, format_number, format_p, shorten
+from absentia.app.report._page import (
+    Cell,
     Row,
-    Table,
+    Section,
     bar_cell,
+    make_method_table,
     make_scrollable,
-    method_row,
+    make_table,
+    render_page,
     sentences,
     swatch_cell,
 )
-from absentia.app.report._format import DASH, format_count, format_decimal, format_number, format_p, shorten
-from absentia.app.report._page import Figure, Section, make_reading_section, render_page
-from absentia.app.report._prediction import make_dropped_section, make_patterns_section
-from absentia.app.report._presence import make_presence_section
+from absentia.app.report._sections import (
+    make_dropped_section,
+    make_patterns_section,
+    make_presence_section,
+    make_reading_section,
+)
 from absentia.core import Array
 from absentia.core.svg import Frame, Markup, element, round_ticks, text
 from absentia.data.survival import Survival, evaluate_steps, kaplan_meier, log_rank
@@ -53,112 +56,57 @@ _STYLE = """
 """
 
 
-@dataclass(frozen=True, eq=False)
-class SurvivalStory:
-    """Everything the page tells, as arrays, numbers and sentences.
-
-    Parameters
-    ----------
-    title, summary : str
-    names : sequence of str
-        The V views.
-    observed : (n, V) bool
-        Who has which view, of the samples learned from.
-    time, event : (n,)
-        When, and whether it happened.
-    risks : mapping of str to (n,)
-        Out-of-fold risks of the method, first, and of the baselines.
-    fold : (n,) int
-        Which fold each sample was held out in.
-    unit : str
-        What times are called.
-    views : mapping of str to (str, str)
-        Weight and out-of-fold concordance of each view, where the method has them.
-    n_all, dropped, warnings, facts
-        As in :class:`ClassificationStory`.
-    """
-
-    title: str
-    summary: str
-    names: Sequence[str]
-    observed: Array
-    time: Array
-    event: Array
-    risks: Mapping[str, Array]
-    fold: Array
-    unit: str = "time"
-    views: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    n_all: int = 0
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    warnings: Sequence[str] = ()
-    facts: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def n_samples(self) -> int:
-        return int(self.observed.shape[0])
-
-    @property
-    def n_views(self) -> int:
-        return int(self.observed.shape[1])
-
-    @property
-    def method(self) -> str:
-        return next(iter(self.risks))
-
-    @property
-    def target(self) -> Survival:
-        return Survival(self.time, self.event.astype(bool))
-
-
 def render_survival(story: SurvivalStory) -> str:
     """The page as HTML."""
-    sections = [make(story) for make in SECTIONS.values()]
+    sections = [
+        _make_concordance_section(story),
+        _make_curves_section(story),
+        _make_events_section(story),
+        _make_weights_section(story),
+        make_presence_section(story),
+        make_dropped_section(story, "a time, an event"),
+        make_reading_section(_READING, story.facts),
+    ]
     return render_page("survival", story, _list_figures(story), sections, style=_STYLE)
 
 
-def _list_figures(story: SurvivalStory) -> list[Figure]:
+def _list_figures(story: SurvivalStory) -> list[tuple[str, str]]:
     value, low, high = experiment.concordance(story.target, story.risks[story.method], story.fold)
     n_all = format_number(max(story.n_all, story.n_samples))
+    n_views = format_count(story.n_views, "view")
     return [
-        Figure(f"{value:.3f}", f"concordance in cross-validation with {story.method}"),
-        Figure(f"{low:.2f} to {high:.2f}", "95% interval; 0.5 is chance"),
-        Figure(format_number(story.n_samples), f"samples, of {n_all}"),
-        Figure(
-            format_number(int(story.event.sum())), f"events, seen in {format_count(story.n_views, 'view')}"
-        ),
+        (f"{value:.3f}", f"concordance in cross-validation with {story.method}"),
+        (f"{low:.2f} to {high:.2f}", "95% interval; 0.5 is chance"),
+        (format_number(story.n_samples), f"samples, of {n_all}"),
+        (format_number(int(story.event.sum())), f"events, seen in {n_views}"),
     ]
 
 
 def _make_concordance_section(story: SurvivalStory) -> Section:
     """The concordance index of each method."""
     scores = {name: experiment.concordance(story.target, f, story.fold) for name, f in story.risks.items()}
-    highest = max(score.value for score in scores.values())
-    rows = []
-    for name, (value, low, high) in scores.items():
-        baseline = name != story.method
+
+    def describe(name: str) -> list[str | Cell]:
+        value, low, high = scores[name]
         interval = f"{low:.3f} to {high:.3f}" if high > low else DASH
-        bar = bar_cell(100 * value, (100 * low, 100 * high), dim=baseline)
-        best = value == highest
-        rows.append(method_row(name, f"{value:.3f}", [interval, bar], baseline=baseline, best=best))
-    columns: list[str | Column] = ["Method", "Concordance", "95% interval", BAR]
-    return Section(
-        "concordance",
-        "Concordance",
-        "How well risks are ordered",
+        return [f"{value:.3f}", interval, bar_cell(100 * value, (100 * low, 100 * high))]
+
+    values = {name: score.value for name, score in scores.items()}
+    table = make_method_table("Concordance", ["Concordance", "95% interval"], values, describe)
+    lead = (
         "Of two samples, did the one with the higher predicted risk have its event first? The "
         "concordance index is the share of pairs for which it did: 0.5 is chance, 1 is perfect. Every "
         "risk was predicted by a model that had not seen the sample, and only samples of the same fold "
-        "are compared.",
-        [Table("Concordance", columns, rows, "accuracy"), sentences(list(_compare_with_baselines(story)))],
+        "are compared."
     )
+    verdicts = sentences(_compare_with_baselines(story))
+    return Section("concordance", "Concordance", "How well risks are ordered", lead, [table, verdicts])
 
 
 def _compare_with_baselines(story: SurvivalStory) -> Iterator[str]:
     """The method against each baseline, pair by pair."""
     risk = story.risks[story.method]
-    for name, baseline in story.risks.items():
-        if name == story.method:
-            continue
+    for name, baseline in list(story.risks.items())[1:]:
         value, low, high = experiment.concordance_gain(story.target, risk, baseline, story.fold)
         end = "a difference that chance could make" if low <= 0 <= high else "more than chance would make"
         yield (
@@ -170,7 +118,7 @@ def _compare_with_baselines(story: SurvivalStory) -> Iterator[str]:
 # -------------------------------------------------------------------------------------------- curves
 
 
-def find_risk_groups(risk: Array, fold: Array) -> Array:
+def _find_risk_groups(risk: Array, fold: Array) -> Array:
     """Which third each sample is in (0 low to 2 high), by its rank within its fold; equals together."""
     group = np.zeros(len(risk), dtype=int)
     for k in np.unique(fold):
@@ -183,7 +131,7 @@ def find_risk_groups(risk: Array, fold: Array) -> Array:
 
 def _make_curves_section(story: SurvivalStory) -> Section:
     """Kaplan-Meier curves of thirds of the samples by predicted risk, the highest first."""
-    y, group = story.target, find_risk_groups(story.risks[story.method], story.fold)
+    y, group = story.target, _find_risk_groups(story.risks[story.method], story.fold)
     present = [k for k in reversed(range(len(_GROUPS))) if (group == k).any()]
     verdict = "All samples are in one group: their risks are equal."
     if len(present) > 1:
@@ -194,12 +142,13 @@ def _make_curves_section(story: SurvivalStory) -> Section:
         members, name = group == k, swatch_cell(f"c{_COLOURS[k]}", _GROUPS[k])
         counts = [format_number(int(x)) for x in (members.sum(), y.event[members].sum())]
         rows.append(Row([name, *counts]))
-    columns: list[str | Column] = ["Group", "Samples", "Events"]
     label = f"Share without event over time by predicted risk. {verdict}"
     curves = {k: Survival(y.time[group == k], y.event[group == k]) for k in present}
-    blocks: list[Block] = [
+    blocks = [
         make_scrollable(_draw_curves(curves, story.unit, label), "Kaplan-Meier curves"),
-        Table("Groups by predicted risk", columns, rows, "traces", file="risk groups"),
+        make_table(
+            "Groups by predicted risk", ["Group", "Samples", "Events"], rows, "traces", file="risk groups"
+        ),
     ]
     lead = (
         "In each fold the held-out samples were cut into thirds by their predicted risk. Each curve is "
@@ -285,29 +234,16 @@ def _make_events_section(story: SurvivalStory) -> Section:
     )
 
 
-def make_weights_section(story: SurvivalStory) -> Section | None:
+def _make_weights_section(story: SurvivalStory) -> Section | None:
     """Weight and concordance of each view's own model, where the method has them."""
     if not story.views:
         return None
     rows = [Row([shorten(name, 40), *cells]) for name, cells in story.views.items()]
-    columns: list[str | Column] = ["View", "Weight", "Concordance alone"]
+    table = make_table(
+        "Weights of views", ["View", "Weight", "Concordance alone"], rows, "traces", file="views"
+    )
     lead = (
         "Each view has a model of its own, on the samples that have it. Its weight is what its "
         "concordance out of fold, among the training samples, is above one half."
     )
-    table = Table("Weights of views", columns, rows, "traces", file="views")
     return Section("views", "Views", "Views", lead, [table])
-
-
-#: The sections of the page, in its order, each a function of the report's data.
-SECTIONS: dict[str, Callable[[SurvivalStory], Section | None]] = {
-    "scores": _make_concordance_section,
-    "curves": _make_curves_section,
-    "patterns": _make_events_section,
-    "weights": make_weights_section,
-    "presence": make_presence_section,
-    "dropped": lambda story: make_dropped_section(
-        story, "Nobody: every sample that came has a time, an event and at least one view."
-    ),
-    "reading": lambda story: make_reading_section(_READING, story.facts),
-}

@@ -4,8 +4,7 @@ A. Agovic, A. Banerjee and S. Chatterjee, "Probabilistic matrix addition", ICML 
 compared with.
 """
 
+from absentia.methods.matrix._comparators import IBLR, MLKNN, PMF, PartialLabelSVM
 from absentia.methods.matrix._holdout import HeldOut, hold_out
 from absentia.methods.matrix._imputer import PMAImputer
-from absentia.methods.matrix._label_comparators import IBLR, MLKNN, LabelGP, MatrixLMC, PartialLabelSVM
-from absentia.methods.matrix._pmf import PMF
-from absentia.methods.matrix._targets import PMAClassifier, PMARegressor
+from absentia.methods.matrix._targets import LabelGP, MatrixLMC, PMAClassifier, PMARegressor

@@ -60,7 +60,7 @@ def is_factorizable(model: KroneckerGaussian, observed: Array) -> bool:
     return has_few_missing(observed) and products <= _MAX_PRODUCTS
 
 
-def complete(model: KroneckerGaussian, X: Array, observed: Array, *, tol: float = 1e-9) -> Array:
+def conditional_mean(model: KroneckerGaussian, X: Array, observed: Array, *, tol: float = 1e-9) -> Array:
     """X (n, m), centred, with its missing entries at their expectation; what stands there does not matter.
 
     Solved directly where that is cheap, else to a relative residual of `tol`.
@@ -82,7 +82,7 @@ def relative_residual(model: KroneckerGaussian, X: Array, full: Array, observed:
 
 
 def complete_by_cholesky(model: KroneckerGaussian, X: Array, observed: Array, L: Array) -> Array:
-    """:func:`complete` with the Cholesky factor `L` of P_mm, and one step of iterative refinement."""
+    """:func:`conditional_mean` by the Cholesky factor `L` of P_mm, with one step of refinement."""
     stack = X[:, None, :] if X.ndim == 2 else X
     i, j = np.nonzero(~observed)
     full = np.where(observed[:, None, :], stack, 0.0)
@@ -204,7 +204,7 @@ def complete_by_gradients(
     tol: float = 1e-8,
     max_iter: int = 500,
 ) -> Array:
-    """:func:`complete` by conjugate gradients, for X (n, m) or (n, k, m).
+    """:func:`conditional_mean` by conjugate gradients, for X (n, m) or (n, k, m).
 
     A `start` of the same shape says where to begin.
     """
@@ -229,7 +229,7 @@ def complete_by_gradients(
 # -------------------------------------------------------------------------------- by the kernels themselves
 
 
-def is_thin_and_lazy(model: KroneckerGaussian) -> bool:
+def _is_thin_and_lazy(model: KroneckerGaussian) -> bool:
     """Whether the kernels themselves are the shorter way to an expectation, no eigenvectors being there."""
     n, m = model.shape
     rows = model.rows
@@ -244,11 +244,14 @@ def is_thin_and_lazy(model: KroneckerGaussian) -> bool:
 def complete_by_kernels(
     model: KroneckerGaussian, X: Array, observed: Array, *, tol: float = 1e-9
 ) -> Array | None:
-    """:func:`complete` without eigenvectors.
+    """:func:`conditional_mean` without eigenvectors.
 
     The observed entries are met to a residual of `tol`, relative to their norm, columns in units of
-    their standard deviations.  None if that takes more steps than eigenvectors are worth.
+    their standard deviations.  None if eigenvectors are there, or that takes more steps than they are
+    worth.
     """
+    if not _is_thin_and_lazy(model):
+        return None
     if observed.all():
         return X.copy()
     model.check_column_kernel()

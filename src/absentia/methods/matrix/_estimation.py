@@ -14,35 +14,43 @@ Estimated kernels are shrunk as by an inverse-Wishart prior of `shrinkage` pseud
 starting size; for free `K1` and `N` together the likelihood itself has no maximum without it.  ``K1 + tI``
 with ``N - tI`` is the same model: the common part is kept in N (its nugget), where new rows need it.
 Columns are centred by their observed means before anything else.
-
-The width of an RBF row kernel is found by marginal likelihood (:func:`select_gamma`), with all of the above
-estimated at each width, on a sample of rows if there are many.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.linalg
-import scipy.optimize
 
-from absentia.core import Array, argmin_key
-from absentia.core.linalg import squared_distances, symmetrize
+from absentia.core import (
+    Array,
+    Estimator,
+    Iterative,
+    NonNegative,
+    Positive,
+    PositiveInt,
+    RandomState,
+    estimator,
+)
+from absentia.core.linalg import symmetrize
 from absentia.core.optimize import Callback, Solution, StoppingRule, iterate
 from absentia.methods.matrix._conditional_mean import complete_by_gradients
-from absentia.methods.matrix._inference import log_marginal_likelihood, posterior
+from absentia.methods.matrix._inference import Inference, posterior
 from absentia.methods.matrix._model import KroneckerGaussian, RowKernel, apply_rows
+from absentia.methods.matrix._validation import Kernel
 
 #: Up to this many missing entries, the E-step has their whole covariance instead of draws.
 _MAX_EXACT_MISSING = 150
 #: A kernel that carries less than this fraction of the variance is measured against that fraction.
 _MIN_FRACTION = 0.05
-#: The width of an RBF kernel is chosen on at most this many rows.
-_MAX_GAMMA_ROWS = 600
+#: Pseudo-observations with which kernels are shrunk where nothing else chooses how much.
+_DEFAULT_SHRINKAGE = 2.0
 
 #: An M-step: the next model, from this one, X completed (n, m) and posterior deviations (n, k, m).
-Update = Callable[[KroneckerGaussian, Array, Array | None], KroneckerGaussian]
+_Update = Callable[[KroneckerGaussian, Array, Array | None], KroneckerGaussian]
 
 
 @dataclass(frozen=True)
@@ -165,7 +173,7 @@ def run_em(
     start: KroneckerGaussian,
     X: Array,
     observed: Array,
-    update: Update,
+    update: _Update,
     *,
     n_draws: int = 2,
     seed: int = 0,
@@ -249,51 +257,98 @@ def initial_model(rows: RowKernel, X: Array, observed: Array, free: FreeParts) -
     return KroneckerGaussian(rows, C, N)
 
 
-# --------------------------------------------------------------------------------------------- kernel width
+# ----------------------------------------------------- estimators of models with kernels given or estimated
 
 
-def median_gamma(D: Array) -> float:
-    """One over the median of squared distances D between different samples."""
-    off = D[~np.eye(len(D), dtype=bool)]
-    return 1.0 / max(float(np.median(off)) if len(off) else 1.0, 1e-300)
+@estimator
+class AdditiveModel(Iterative, Estimator):
+    """Models of ``_model``: the parameters they share, and kernels estimated by EM.
 
-
-def select_gamma(
-    features: Array,
-    X: Array,
-    observed: Array,
-    free: FreeParts,
-    rng: np.random.Generator,
-    start: Callable[[RowKernel, Array, Array], KroneckerGaussian],
-) -> tuple[float, KroneckerGaussian, list[tuple[float, float]]]:
-    """Width of the RBF row kernel with the greatest marginal likelihood of the observed entries.
-
-    `start` makes the model to begin from out of a row kernel, X and the mask of observed entries.  Returns
-    gamma, the model at it (over the sampled rows), and what was tried: (gamma, log-likelihood).
+    There is no objective: what is watched is how far the kernels move.  Where none is estimated, there are
+    no attributes of an iteration.
     """
-    n = len(features)
-    sample = np.sort(rng.choice(n, _MAX_GAMMA_ROWS, replace=False)) if n > _MAX_GAMMA_ROWS else np.arange(n)
-    D = squared_distances(features[sample], features[sample])
-    unit = median_gamma(D)
-    X, observed = X[sample], observed[sample]
-    seed = int(rng.integers(2**31))
-    tried: dict[float, tuple[float, KroneckerGaussian]] = {}
-    latest: list[KroneckerGaussian] = []
 
-    def negative_likelihood(log_gamma: float) -> float:
-        rows = RowKernel.from_dense(np.exp(-np.exp(log_gamma) * unit * D))
-        model = replace(latest[-1], rows=rows) if latest else start(rows, X, observed)
-        if free.any:
-            update = MomentUpdate(free, model)
-            model = run_em(model, X, observed, update, tol=3e-3, max_iter=40, seed=seed).state.model
-        latest.append(model)
-        probes = np.random.default_rng(seed)
-        likelihood = log_marginal_likelihood(model, X, observed, probes, tol=1e-4)
-        tried[np.exp(log_gamma) * unit] = likelihood, model
-        return -likelihood
+    _: KW_ONLY
+    col_kernel: Literal["estimate"] | Kernel = "estimate"
+    amplitude: Positive | Literal["auto", "estimate"] = "auto"
+    inference: Inference = "exact"
+    shrinkage: NonNegative | Literal["auto"] = "auto"
+    nugget: NonNegative = 1e-3
+    tol: NonNegative = 2e-3
+    max_iter: PositiveInt = 300
+    random_state: RandomState = None
+    verbose: bool = False
 
-    scipy.optimize.minimize_scalar(
-        negative_likelihood, bounds=np.log([0.02, 20.0]), method="bounded", options={"xatol": 0.25}
-    )
-    gamma = argmin_key({g: -tried[g][0] for g in sorted(tried)})
-    return float(gamma), tried[gamma][1], sorted((float(g), t[0]) for g, t in tried.items())
+    def _forget(self) -> None:
+        """Take away what an earlier fit left and this one may not have."""
+        iteration = ("n_iter_", "kernel_changes_", "converged_", "status_")
+        chosen = ("gamma_", "gamma_curve_", "label_covariance_curve_")
+        for name in (*iteration, *chosen, "log_marginal_likelihood_", "widening_"):
+            self.__dict__.pop(name, None)
+
+    def _set_convergence(self, solution: Solution[Any]) -> None:
+        super()._set_convergence(solution)
+        self.kernel_changes_ = self.__dict__.pop("objective_")
+
+    def _fixed_amplitude(self, rows_given: bool) -> float | None:
+        """The number the row kernel is multiplied by; None if it is estimated."""
+        if not isinstance(self.amplitude, str):
+            return float(self.amplitude)
+        both_given = rows_given and not isinstance(self.col_kernel, str)
+        return 1.0 if self.amplitude == "auto" and both_given else None
+
+    def _estimate(
+        self,
+        start: KroneckerGaussian,
+        X: Array,
+        observed: Array,
+        free: FreeParts,
+        *,
+        nugget: float,
+        seed: int,
+    ) -> KroneckerGaussian:
+        """The model with its free parts estimated from `start` on."""
+        if not free.any:
+            return start
+        shrinkage = _DEFAULT_SHRINKAGE if isinstance(self.shrinkage, str) else self.shrinkage
+        solution = self._run_em(start, X, observed, MomentUpdate(free, start, shrinkage, nugget), seed=seed)
+        self._set_convergence(solution)
+        return solution.state.model
+
+    def _run_em(
+        self, start: KroneckerGaussian, X: Array, observed: Array, update: _Update, **options: Any
+    ) -> Solution[EMState]:
+        callback, tol, max_iter = self._make_callback(), self.tol, self.max_iter
+        return run_em(start, X, observed, update, tol=tol, max_iter=max_iter, callback=callback, **options)
+
+
+@dataclass(frozen=True)
+class GivenParts:
+    """The column kernel N and the amplitude, in the units of the matrix; None where they are estimated.
+
+    The model is of the matrix divided by `scale`; what is given is divided alike, so that it means the
+    same.
+    """
+
+    N: Array | None
+    scale: Array
+    amplitude: float | None
+
+    def permute(self, order: Array) -> GivenParts:
+        """The same with columns in another order."""
+        N = None if self.N is None else self.N[np.ix_(order, order)]
+        return GivenParts(N, self.scale[order], self.amplitude)
+
+    def insert(self, model: KroneckerGaussian, free: FreeParts) -> KroneckerGaussian:
+        """`model` with what is given put in."""
+        if self.N is not None:
+            model = replace(model, N=self.N / np.multiply.outer(self.scale, self.scale))
+        if free.C == "free":
+            return model
+        # one amplitude for all columns in the units of the matrix
+        unit = np.diag(self.scale**-2.0)
+        if self.amplitude is not None:
+            return replace(model, C=self.amplitude * unit)
+        if self.N is not None:
+            return replace(model, C=unit * float(np.trace(model.C) / np.trace(unit)))
+        return model

@@ -51,8 +51,6 @@ from absentia.methods.matrix._model import KroneckerGaussian, RowKernel, apply_r
 
 #: Beyond this many pseudo-observations, the column kernel is the simple one.
 _MAX_STRENGTH = 1e6
-#: Posterior draws behind each E-step, where there are too many missing entries for the exact one.
-N_DRAWS = 4
 #: Least amplitude of a row kernel, and least column kernel beside an estimated row kernel, relative to the
 #: variance of the entries.
 _MIN_PART = 1e-8
@@ -154,14 +152,14 @@ def _polish_minimum(
 
 
 @dataclass(frozen=True)
-class PriorTarget:
+class _PriorTarget:
     """What the column kernel is shrunk towards: variances (m,), and a kernel (m, m) if one is given."""
 
     variances: Array
     kernel: Array | None = None
 
     @classmethod
-    def from_variances(cls, variances: Array, kernel: Array | None = None) -> PriorTarget:
+    def from_variances(cls, variances: Array, kernel: Array | None = None) -> _PriorTarget:
         variances = np.maximum(variances, _MIN_VARIANCE * variances.mean())
         if kernel is not None:
             kernel = kernel * float(variances.mean() / max(np.diagonal(kernel).mean(), 1e-300))
@@ -206,7 +204,7 @@ class EvidenceUpdate:
     `shared` has ``C = t N``, otherwise C is a multiple of what it was.
     """
 
-    target: PriorTarget
+    target: _PriorTarget
     nugget: float
     shared: bool = False
     free: bool = True
@@ -267,13 +265,19 @@ class EvidenceUpdate:
 
 
 def propose_updates(
-    start: KroneckerGaussian, variances: Array, nugget: float, free: bool
+    start: KroneckerGaussian,
+    variances: Array,
+    nugget: float,
+    *,
+    free: bool = False,
+    kernel: Array | None = None,
 ) -> list[tuple[KroneckerGaussian, EvidenceUpdate]]:
-    """What is tried beside a row kernel that is given: models to begin from, and their M-steps.
+    """What is tried to estimate a column kernel: models to begin from, and their M-steps.
 
-    Columns of the row part go together as those of the rest do, or not; not if its amplitude is given.
+    It is shrunk towards the variances of the columns and, if one is given, a `kernel`.  Beside a row kernel
+    whose amplitude is `free`, columns of the row part go together as those of the rest do, or not.
     """
-    target = PriorTarget.from_variances(variances)
+    target = _PriorTarget.from_variances(variances, kernel)
     independent = start, EvidenceUpdate(target, nugget, free=free)
     if not free:
         return [independent]
@@ -308,7 +312,7 @@ class RowKernelUpdate:
             S = S + np.tensordot(D, D, axes=([1, 2], [1, 2]))
         variances = np.full(n, self.level)
         if self.strength is None:
-            prior = PriorTarget.from_variances(variances).select_prior(symmetrize(S), m)
+            prior = _PriorTarget.from_variances(variances).select_prior(symmetrize(S), m)
         else:
             prior = _InverseWishart(np.diag(variances), self.strength, self.strength)
         return self._to_model(prior.estimate_kernel(S, m), m)

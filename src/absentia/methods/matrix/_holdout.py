@@ -5,7 +5,7 @@ be related:
 
 * columns are divided by their standard deviations (:func:`column_scale`);
 * what cannot be known beforehand is tried: some observed entries are hidden, completed with each of the
-  candidates, and compared with what they were (:func:`heldout_curve`).  One rule, one word
+  candidates, and compared with what they were (:func:`_heldout_curve`).  One rule, one word
   (``"heldout"``), one curve;
 * the whole of it is judged in the same way, all choices made anew, beside the columns' means
   (:func:`hold_out`).
@@ -27,9 +27,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 from scipy.special import ndtri
+from sklearn.base import TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 
-from absentia.core import Array, argmin_key, clone_without_callbacks, warn
+from absentia.core import Array, Estimator, argmin_key, clone_without_callbacks, make_generator, warn
 from absentia.data import AbsenceWarning, order_tables
 
 #: Fraction of the observed entries that is hidden.
@@ -54,7 +55,7 @@ def column_scale(X: Array) -> Array:
     return np.where(scale > 0, scale, 1.0)
 
 
-def rmse(predicted: Array, truth: Array) -> float:
+def _rmse(predicted: Array, truth: Array) -> float:
     """Root mean square error."""
     return float(np.sqrt(((predicted - truth) ** 2).mean()))
 
@@ -87,7 +88,7 @@ def _ignore_warnings() -> Iterator[None]:
 # -------------------------------------------------------------------------------------------------- choices
 
 
-def heldout_curve(
+def _heldout_curve(
     X: Array,
     candidates: Iterable[_Key],
     complete: Callable[[_Key, Array], Array],
@@ -104,31 +105,7 @@ def heldout_curve(
         return {}
     part, truth = np.where(hidden, np.nan, X), (X / unit)[hidden]
     with _ignore_warnings():
-        return {key: rmse((complete(key, part) / unit)[hidden], truth) for key in candidates}
-
-
-def explain_choice(n: int, curve: Mapping[str, float]) -> tuple[str, str]:
-    """The key of ``PMAImputer.heldout_curve_`` that predicts hidden entries best, and why in a sentence."""
-    if not curve:
-        return "none", "none, as there are too few entries to tell: rows are taken as unrelated"
-    best = argmin_key(curve)
-    error = curve[best]
-    if best == "alone":
-        others = min(value for key, value in curve.items() if key != "alone")
-        return best, (
-            f"estimated ({n} × {n}), columns taken as unrelated; on hidden entries RMSE {error:.3g}, and "
-            f"{others:.3g} otherwise"
-        )
-    if best == "estimate":
-        return best, (
-            f"estimated ({n} × {n}); on hidden entries RMSE {error:.3g}, and {curve['none']:.3g} without "
-            "one"
-        )
-    rows = "rows taken as unrelated" + (", columns shrunk to the given kernel," if best == "shrunk" else "")
-    return best, (
-        f"none: on hidden entries, {rows} have RMSE {error:.3g}, and {curve['estimate']:.3g} with an "
-        "estimated one"
-    )
+        return {key: _rmse((complete(key, part) / unit)[hidden], truth) for key in candidates}
 
 
 # ---------------------------------------------------------------------------------------------- calibration
@@ -184,7 +161,7 @@ class HeldOut:
     def errors(self) -> tuple[float, float]:
         """RMSE of what was predicted and of the columns' means, in standard deviations of the columns."""
         truth = self.truth / self.unit
-        return rmse(self.predicted / self.unit, truth), rmse(self.baseline / self.unit, truth)
+        return _rmse(self.predicted / self.unit, truth), _rmse(self.baseline / self.unit, truth)
 
 
 def hold_out(imputer: Any, X: Array, seed: int = 0) -> HeldOut | None:
@@ -205,3 +182,48 @@ def hold_out(imputer: Any, X: Array, seed: int = 0) -> HeldOut | None:
         completed, std = clone_without_callbacks(imputer).fit(part).predict(return_std=True)
     means = np.nanmean(part, axis=0)
     return HeldOut(columns, X[hidden], completed[hidden], means[columns], std[hidden], unit[columns])
+
+
+# ---------------------------------------------------------------------------------- imputers that choose so
+
+
+class MatrixImputer(TransformerMixin, Estimator):  # type: ignore[misc]
+    """Estimators that complete the matrix they are fitted to."""
+
+    completed_: Array
+    heldout_curve_: dict[Any, float]
+    random_state: Any
+    _seed: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Array:
+        """Fit X (n, m), NaN where missing, and return it completed."""
+        return self.fit(X).completed_.copy()
+
+    def _reset(self) -> None:
+        """Check parameters, forget an earlier fit's choices, draw a seed for all that is random in this."""
+        self._check_parameters()
+        self.__dict__.pop("heldout_curve_", None)
+        self._seed = int(make_generator(self.random_state).integers(2**31))
+
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng(self._seed)
+
+    def _select_by_holdout(
+        self, X: Array, candidates: Mapping[_Key, Mapping[str, Any]], unit: Array | float = 1.0
+    ) -> _Key:
+        """Of several sets of parameters the one that predicts hidden entries best, the first if none can.
+
+        Let the simplest come first: it is taken of those that do equally well.
+        """
+
+        def complete(key: _Key, part: Array) -> Array:
+            trial = clone_without_callbacks(self, random_state=self._seed, **candidates[key])
+            return np.asarray(trial.fit(part).completed_)
+
+        self.heldout_curve_ = _heldout_curve(X, candidates, complete, seed=self._seed, unit=unit)
+        return argmin_key(self.heldout_curve_) if self.heldout_curve_ else next(iter(candidates))

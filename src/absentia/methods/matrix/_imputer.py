@@ -12,7 +12,7 @@ estimated with a prior whose strength has the greatest marginal likelihood (``_e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from absentia.core import (
     Array,
     PositiveInt,
+    argmin_key,
     clone_without_callbacks,
     estimator,
     get_parameters,
@@ -33,23 +34,21 @@ from absentia.core import (
 )
 from absentia.core.linalg import invert_permutation
 from absentia.data import AbsenceWarning, OrderTable, order_tables
-from absentia.methods.matrix._base import AdditiveModel, GivenParts, MatrixImputer
-from absentia.methods.matrix._estimation import FreeParts, initial_model, observed_variances
-from absentia.methods.matrix._evidence import (
-    N_DRAWS,
-    EvidenceUpdate,
-    PriorTarget,
-    RowKernelUpdate,
-    propose_updates,
+from absentia.methods.matrix._estimation import (
+    AdditiveModel,
+    FreeParts,
+    GivenParts,
+    initial_model,
+    observed_variances,
 )
-from absentia.methods.matrix._holdout import calibrate_deviations, column_scale, explain_choice
+from absentia.methods.matrix._evidence import EvidenceUpdate, RowKernelUpdate, propose_updates
+from absentia.methods.matrix._holdout import MatrixImputer, calibrate_deviations, column_scale
 from absentia.methods.matrix._inference import (
-    condition_rows,
+    complete_unrelated_rows,
     draw_posterior,
     infer,
     log_marginal_likelihood,
     posterior_variance,
-    update_missing,
 )
 from absentia.methods.matrix._model import MAX_DENSE_ROWS, KroneckerGaussian, LazyRowKernel, RowKernel
 from absentia.methods.matrix._validation import (
@@ -58,8 +57,11 @@ from absentia.methods.matrix._validation import (
     read_column_kernel,
     read_gaps,
     read_kernel,
-    read_table,
+    read_numbers,
 )
+
+#: Posterior draws behind each E-step, where there are too many missing entries for the exact one.
+_N_DRAWS = 4
 
 
 @serializable
@@ -238,7 +240,7 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
         """
         check_is_fitted(self, "completed_")
         if X is not None:
-            X = read_table(self, X, fit=False, gaps=True)
+            X = read_numbers(self, X, fit=False, gaps=True)
             if not np.array_equal(X, self._X, equal_nan=True):
                 mean, std = self._complete_new_rows(X)
                 if return_std and self.row_kernel_ == "none":  # then rows of the fit are no different
@@ -297,16 +299,8 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
         model, matrix = self._model, self._matrix
         order = invert_permutation(matrix.columns)
         S = (model.N + model.C * float(model.rows.diagonal().mean()))[np.ix_(order, order)]
-        observed = ~np.isnan(X)
-        conditionals = condition_rows(
-            KroneckerGaussian(RowKernel.zero(len(X)), np.eye(len(S)), S), observed
-        )
-        centred = np.where(observed, X / matrix.scale - matrix.mean, 0.0)[:, None, :]
-        full = update_missing(centred, np.zeros_like(centred), conditionals)[:, 0] + matrix.mean
-        std = np.zeros(X.shape)
-        for pattern in conditionals:
-            std[np.ix_(pattern.rows, pattern.missing)] = np.sqrt((pattern.root**2).sum(axis=0))
-        return np.where(observed, X, full * matrix.scale), std * matrix.scale
+        full, std = complete_unrelated_rows(S, X / matrix.scale - matrix.mean)
+        return np.where(np.isnan(X), (full + matrix.mean) * matrix.scale, X), std * matrix.scale
 
     # ------------------------------------------------------------------------------- which kernels are used
 
@@ -368,7 +362,7 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
         elif not columns_given and n <= m:
             candidates["alone"] = candidates["estimate"] | {"col_kernel": "none"}
         self._select_by_holdout(X, candidates, self.scale_)
-        mode, why = explain_choice(n, self.heldout_curve_)
+        mode, why = _explain_choice(n, self.heldout_curve_)
         return unrelated if mode == "none" else mode, why
 
     def _fit_model(
@@ -392,10 +386,11 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
         start = initial_model(rows, X, observed, free)
         start = GivenParts(K2, matrix.scale, amplitude).permute(matrix.columns).insert(start, free)
         if mode == "shrunk":
-            target = PriorTarget.from_variances(variances, start.N)
-            return self._fit_by_evidence([(start, EvidenceUpdate(target, nugget, free=False))], X, observed)
+            proposals = propose_updates(start, variances, nugget, kernel=start.N)
+            return self._fit_by_evidence(proposals, X, observed)
         if K2 is None and self.shrinkage == "auto" and mode != "estimate":
-            return self._fit_by_evidence(propose_updates(start, variances, nugget, scaled), X, observed)
+            proposals = propose_updates(start, variances, nugget, free=scaled)
+            return self._fit_by_evidence(proposals, X, observed)
         return self._estimate(start, X, observed, free, nugget=nugget, seed=self._seed)
 
     def _initial_rows(self, matrix: _ScaledMatrix, K1: Array | None, level: float, lazy: bool) -> RowKernel:
@@ -416,7 +411,7 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
         """Of several models the one with the greatest bound on the marginal likelihood."""
         solutions = []
         for start, update in candidates:
-            solution = self._run_em(start, X, observed, update, seed=self._seed, n_draws=N_DRAWS)
+            solution = self._run_em(start, X, observed, update, seed=self._seed, n_draws=_N_DRAWS)
             bound = 0.0
             if len(candidates) > 1 and isinstance(update, EvidenceUpdate):
                 bound = update.bound_likelihood(solution.state, X, observed, self._rng())
@@ -424,3 +419,27 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
         best = max(solutions, key=lambda pair: pair[0])[1]
         self._set_convergence(best)
         return best.state.model
+
+
+def _explain_choice(n: int, curve: Mapping[str, float]) -> tuple[str, str]:
+    """The key of ``PMAImputer.heldout_curve_`` that predicts hidden entries best, and why in a sentence."""
+    if not curve:
+        return "none", "none, as there are too few entries to tell: rows are taken as unrelated"
+    best = argmin_key(curve)
+    error = curve[best]
+    if best == "alone":
+        others = min(value for key, value in curve.items() if key != "alone")
+        return best, (
+            f"estimated ({n} × {n}), columns taken as unrelated; on hidden entries RMSE {error:.3g}, and "
+            f"{others:.3g} otherwise"
+        )
+    if best == "estimate":
+        return best, (
+            f"estimated ({n} × {n}); on hidden entries RMSE {error:.3g}, and {curve['none']:.3g} without "
+            "one"
+        )
+    rows = "rows taken as unrelated" + (", columns shrunk to the given kernel," if best == "shrunk" else "")
+    return best, (
+        f"none: on hidden entries, {rows} have RMSE {error:.3g}, and {curve['estimate']:.3g} with an "
+        "estimated one"
+    )

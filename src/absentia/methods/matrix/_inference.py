@@ -38,16 +38,15 @@ from absentia.core.linalg import ConditionalGaussian, cholesky_logdet, group_by_
 from absentia.core.optimize import Solution, StoppingRule, iterate
 from absentia.methods.matrix._conditional_mean import (
     RowBlocks,
-    complete,
     complete_by_cholesky,
     complete_by_gradients,
     complete_by_kernels,
+    conditional_mean,
     factorize_missing,
     has_few_missing,
-    is_thin_and_lazy,
     relative_residual,
 )
-from absentia.methods.matrix._model import KroneckerGaussian, apply_rows, expand_stack
+from absentia.methods.matrix._model import KroneckerGaussian, RowKernel, apply_rows, expand_stack
 
 #: The ways there are.
 Inference = Literal["exact", "map", "gibbs"]
@@ -78,11 +77,13 @@ def infer(
 
 
 def _infer_exactly(model: KroneckerGaussian, X: Array, observed: Array) -> Array:
-    full = complete_by_kernels(model, X, observed) if is_thin_and_lazy(model) else None
+    full = complete_by_kernels(model, X, observed)
     if full is not None:
         return full
     large = X.size > _MAX_PRECISE_ENTRIES
-    full = complete(model, X, observed, tol=1e-9 if not large else 1e-6 if model.rows.full else 1e-4)
+    full = conditional_mean(
+        model, X, observed, tol=1e-9 if not large else 1e-6 if model.rows.full else 1e-4
+    )
     _warn_of_residual(relative_residual(model, X, full, observed), 1e-3 if large else 1e-6)
     return full
 
@@ -100,7 +101,7 @@ def _warn_of_residual(residual: float, limit: float) -> None:
 
 
 def posterior(model: KroneckerGaussian, X: Array, observed: Array) -> tuple[Array, Array]:
-    """:func:`complete` and the exact :func:`posterior_deviations`, by one factorisation."""
+    """:func:`conditional_mean` and the exact :func:`posterior_deviations`, by one factorisation."""
     i, j = np.nonzero(~observed)
     L = factorize_missing(model, observed)
     D = np.zeros((observed.shape[0], len(i), observed.shape[1]))
@@ -138,7 +139,7 @@ def draw_posterior(
     model: KroneckerGaussian, X: Array, observed: Array, rng: np.random.Generator, n_draws: int
 ) -> Array:
     """Independent posterior draws of the completed X, (n_draws, n, m)."""
-    mean = complete(model, X, observed, tol=1e-6)
+    mean = conditional_mean(model, X, observed, tol=1e-6)
     return (mean[:, None, :] + _draw_deviations(model, observed, rng, n_draws, 1e-6)).transpose(1, 0, 2)
 
 
@@ -172,7 +173,7 @@ class _PatternConditional:
     root: Array  # e' root has the covariance of the missing columns
 
 
-def condition_rows(model: KroneckerGaussian, observed: Array) -> list[_PatternConditional]:
+def _condition_rows(model: KroneckerGaussian, observed: Array) -> list[_PatternConditional]:
     """The conditional distribution of every row's missing entries of G, by pattern of missing columns."""
     Q = model.V @ model.V.T  # N^-1
     conditionals = []
@@ -184,7 +185,7 @@ def condition_rows(model: KroneckerGaussian, observed: Array) -> list[_PatternCo
     return conditionals
 
 
-def update_missing(
+def _update_missing(
     X: Array, F: Array, conditionals: list[_PatternConditional], rng: np.random.Generator | None = None
 ) -> Array:
     """Missing entries given F and the rest of their row (eq. 15 and 17, put right), for X (n, k, m).
@@ -202,6 +203,18 @@ def update_missing(
     return X
 
 
+def complete_unrelated_rows(S: Array, X: Array) -> tuple[Array, Array]:
+    """Rows of X (n, m), NaN where missing, completed under N(0, S), and standard deviations."""
+    observed, std = ~np.isnan(X), np.zeros(X.shape)
+    model = KroneckerGaussian(RowKernel.zero(len(X)), np.eye(len(S)), S)
+    conditionals = _condition_rows(model, observed)
+    known = np.where(observed, X, 0.0)[:, None, :]
+    full = _update_missing(known, np.zeros_like(known), conditionals)[:, 0]
+    for pattern in conditionals:
+        std[np.ix_(pattern.rows, pattern.missing)] = np.sqrt((pattern.root**2).sum(axis=0))
+    return full, std
+
+
 def _maximize_posterior(
     model: KroneckerGaussian, X: Array, observed: Array, *, tol: float = 1e-10, max_iter: int = 5000
 ) -> Solution[Array]:
@@ -210,9 +223,9 @@ def _maximize_posterior(
     The objective is minus the log-density of the completed X up to a constant, ``1/2 x'Px``.  The state
     is the completed matrix, (n, 1, m).
     """
-    conditionals = condition_rows(model, observed)
+    conditionals = _condition_rows(model, observed)
     return iterate(
-        lambda Z: update_missing(Z, model.expect_F(Z), conditionals),
+        lambda Z: _update_missing(Z, model.expect_F(Z), conditionals),
         lambda Z: 0.5 * float((Z * model.solve(Z)).sum()),
         np.where(observed, X, 0.0)[:, None, :],
         stop=StoppingRule(tol),
@@ -249,12 +262,12 @@ def _run_gibbs(
     Chains start twice as far from the mean as a posterior draw, so that R-hat can see whether they
     forget where they began.
     """
-    conditionals, missing = condition_rows(model, observed), ~observed
+    conditionals, missing = _condition_rows(model, observed), ~observed
     mean = complete_by_gradients(model, X, observed, tol=1e-4)[:, None, :]
     Z = mean + 2 * _draw_deviations(model, observed, rng, n_chains, 1e-4)
     values = np.empty((n_chains, n_samples, int(missing.sum())))
     for t in range(-(n_samples // 2), n_samples):
-        Z = update_missing(Z, _draw_F(model, Z, rng), conditionals, rng)
+        Z = _update_missing(Z, _draw_F(model, Z, rng), conditionals, rng)
         if t >= 0:
             values[:, t] = Z.transpose(1, 0, 2)[:, missing]
     return values

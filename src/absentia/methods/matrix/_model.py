@@ -42,7 +42,7 @@ MAX_THIN_COLUMNS = 16
 _SMALL_PRODUCT = 500_000
 #: Eigenvalues of a row kernel far below this fraction of the largest are rounding.  Nothing is cut there:
 #: what is counted (:attr:`RowKernel.effective_rank`) or divided by fades over a few powers of ten.
-ROUNDING = 1e-10
+EIGENVALUE_RTOL = 1e-10
 
 
 @serializable
@@ -95,7 +95,7 @@ class RowKernel:
     @cached_property
     def inverse_eigenvalues(self) -> Array:
         """``1 / l``, fading to nothing where `l` is rounding."""
-        lifted = self.l + ROUNDING * self.l.max(initial=0.0)
+        lifted = self.l + EIGENVALUE_RTOL * self.l.max(initial=0.0)
         return np.where(lifted > 0, 1 / np.where(lifted > 0, lifted, 1.0), 0.0)
 
     @property

@@ -4,6 +4,9 @@ Rows of new samples (Section 4 of the paper): ``E[x*] = K(x*, X) P(X completed) 
 P is the precision; the new row's own G has mean zero, so that with ``C = I`` labels help each other only
 through what is missing in training.
 
+The width of an RBF row kernel is found by marginal likelihood (:func:`_select_gamma`), with amplitude and
+column kernel estimated at each width, on a sample of rows if there are many.
+
 The row kernel is whole or, of many samples, through landmarks (Nystrom): :class:`_Anchors` are the samples
 that all others are compared with.
 
@@ -12,21 +15,38 @@ else, and back at the end.
 """
 
 import copy
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import scipy.linalg
+import scipy.optimize
 
-from absentia.core import Array, Positive, PositiveInt, estimator, make_generator, serializable, warn
+from absentia.core import (
+    Array,
+    Positive,
+    PositiveInt,
+    argmin_key,
+    estimator,
+    make_generator,
+    serializable,
+    warn,
+)
 from absentia.core.linalg import invert_permutation, squared_distances, symmetrize
 from absentia.data import OrderTable, order_tables
-from absentia.methods.matrix._base import AdditiveModel, GivenParts, SampleKernelMixin
 from absentia.methods.matrix._conditional_mean import is_factorizable
-from absentia.methods.matrix._estimation import FreeParts, initial_model, median_gamma, select_gamma
+from absentia.methods.matrix._estimation import (
+    AdditiveModel,
+    FreeParts,
+    GivenParts,
+    MomentUpdate,
+    initial_model,
+    run_em,
+)
 from absentia.methods.matrix._inference import infer, log_marginal_likelihood, posterior_deviations
-from absentia.methods.matrix._model import MAX_DENSE_ROWS, ROUNDING, KroneckerGaussian, RowKernel
-from absentia.methods.matrix._validation import read_column_kernel
+from absentia.methods.matrix._model import EIGENVALUE_RTOL, MAX_DENSE_ROWS, KroneckerGaussian, RowKernel
+from absentia.methods.matrix._validation import PartialTargets, read_column_kernel
 
 #: So many landmarks if there are more than :data:`MAX_DENSE_ROWS` samples.
 _N_LANDMARKS = 500
@@ -34,6 +54,8 @@ _N_LANDMARKS = 500
 _MAX_MEDIAN_SAMPLES = 1000
 #: Up to this many numbers, predictions keep how unknown training labels move them.
 _MAX_DEVIATION_NUMBERS = 2_000_000
+#: The width of an RBF kernel is chosen on at most this many rows.
+_MAX_GAMMA_ROWS = 600
 #: A mean so many standard deviations from zero is worth a warning where means are not removed.
 _FAR = 5
 
@@ -83,7 +105,7 @@ def _nystrom_root(K_mm: Array) -> Array:
     """R (m, m) with ``(K_nm R)(K_nm R)' = K_nm K_mm^+ K_mn``, the Nystrom approximation on landmarks."""
     values, Q = scipy.linalg.eigh(symmetrize(K_mm).astype(float), check_finite=False)
     # a nugget on the landmarks: directions of smaller eigenvalue are rounding, which division would blow up
-    nugget = values[-1] * max(ROUNDING, 10 * np.finfo(K_mm.dtype).eps)
+    nugget = values[-1] * max(EIGENVALUE_RTOL, 10 * np.finfo(K_mm.dtype).eps)
     if not nugget > 0:  # a kernel of zeros
         return np.zeros_like(Q)
     return np.asarray(Q / np.sqrt(np.maximum(values, 0.0) + nugget))
@@ -95,6 +117,66 @@ def _compute_kernel(X: Array, points: Array, gamma: float | None, dtype: Any) ->
     K = squared_distances(X.astype(dtype), points.astype(dtype))
     K *= -dtype(gamma)
     return np.exp(K, out=K)
+
+
+# --------------------------------------------------------------------------------------------- kernel width
+
+
+def _median_gamma(D: Array) -> float:
+    """One over the median of squared distances D between different samples."""
+    off = D[~np.eye(len(D), dtype=bool)]
+    return 1.0 / max(float(np.median(off)) if len(off) else 1.0, 1e-300)
+
+
+def _select_gamma(
+    features: Array,
+    X: Array,
+    observed: Array,
+    free: FreeParts,
+    rng: np.random.Generator,
+    start: Callable[[RowKernel, Array, Array], KroneckerGaussian],
+) -> tuple[float, KroneckerGaussian, list[tuple[float, float]]]:
+    """Width of the RBF row kernel with the greatest marginal likelihood of the observed entries.
+
+    `start` makes the model to begin from out of a row kernel, X and the mask of observed entries.  Returns
+    gamma, the model at it (over the sampled rows), and what was tried: (gamma, log-likelihood).
+    """
+    n = len(features)
+    sample = np.sort(rng.choice(n, _MAX_GAMMA_ROWS, replace=False)) if n > _MAX_GAMMA_ROWS else np.arange(n)
+    D = squared_distances(features[sample], features[sample])
+    unit = _median_gamma(D)
+    X, observed = X[sample], observed[sample]
+    seed = int(rng.integers(2**31))
+    tried: dict[float, tuple[float, KroneckerGaussian]] = {}
+    latest: list[KroneckerGaussian] = []
+
+    def negative_likelihood(log_gamma: float) -> float:
+        rows = RowKernel.from_dense(np.exp(-np.exp(log_gamma) * unit * D))
+        model = replace(latest[-1], rows=rows) if latest else start(rows, X, observed)
+        if free.any:
+            update = MomentUpdate(free, model)
+            model = run_em(model, X, observed, update, tol=3e-3, max_iter=40, seed=seed).state.model
+        latest.append(model)
+        probes = np.random.default_rng(seed)
+        likelihood = log_marginal_likelihood(model, X, observed, probes, tol=1e-4)
+        tried[np.exp(log_gamma) * unit] = likelihood, model
+        return -likelihood
+
+    scipy.optimize.minimize_scalar(
+        negative_likelihood, bounds=np.log([0.02, 20.0]), method="bounded", options={"xatol": 0.25}
+    )
+    gamma = argmin_key({g: -tried[g][0] for g in sorted(tried)})
+    return float(gamma), tried[gamma][1], sorted((float(g), t[0]) for g, t in tried.items())
+
+
+class SampleKernelMixin:
+    """Estimators of samples that come as features or, with ``kernel="precomputed"``, as a kernel."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.pairwise = getattr(self, "kernel", None) == "precomputed"
+        tags.target_tags.required = tags.target_tags.multi_output = True
+        return tags
 
 
 @estimator
@@ -131,15 +213,15 @@ class RowModel(SampleKernelMixin, AdditiveModel):
         # of one label there is nothing to covary, and an amplitude that is given stays as it is
         return (False, True) if m > 1 and self._amplitude() is None else (False,)
 
-    def _fit(self, X: Array, Y: Array, rows: Array, scale: Array, names: Array | None) -> Array:
-        """Learn from the given rows of X and Y (in units of `scale`); the completed Y of all rows."""
+    def _fit(self, X: Array, targets: PartialTargets, rows: Array, scale: Array) -> Array:
+        """Learn from the given rows of X and targets (in units of `scale`); all targets, completed."""
+        Y = targets.values
         self._forget()
         options = self._label_covariances(Y.shape[1])
         self.label_covariance_ = options[0]
         rng, free = make_generator(self.random_state), self._free_parts()
-        N = read_column_kernel(self.col_kernel, Y.shape[1], names)
-        observed = ~np.isnan(Y[rows])
-        mean = np.where(observed, Y[rows], 0.0).sum(axis=0) / np.maximum(observed.sum(axis=0), 1)
+        N = read_column_kernel(self.col_kernel, Y.shape[1], targets.names)
+        mean = np.nanmean(Y[rows], axis=0)
         center = free.any if self.center == "auto" else self.center
         self.mean_ = mean if center else np.zeros(len(mean))
         self._set_order(X, Y, rows, N)
@@ -197,14 +279,12 @@ class RowModel(SampleKernelMixin, AdditiveModel):
 
     def _complete(self, X: Array, Y: Array, full: Array) -> Array:
         """Y with unknown entries as expected: of training rows, and of those left out."""
-        known = ~np.isnan(Y)
-        completed = np.where(known, Y, 0.0)
-        expected = self._restore_labels(full) + self.mean_
-        completed[self._rows] = np.where(known[self._rows], completed[self._rows], expected)
+        expected = np.empty(Y.shape)
+        expected[self._rows] = self._restore_labels(full) + self.mean_
         left = np.setdiff1d(np.arange(len(Y)), self._rows)
         if len(left):
-            completed[left] = np.where(known[left], completed[left], self._mean(X[left]))
-        return completed
+            expected[left] = self._mean(X[left])
+        return np.where(np.isnan(Y), expected, Y)
 
     def _set_order(self, X: Array, Y: Array, rows: Array, N: Array | None) -> None:
         """Find the canonical order of the training rows, the labels and the features."""
@@ -228,10 +308,10 @@ class RowModel(SampleKernelMixin, AdditiveModel):
 
         model, gamma = None, None
         if self.kernel == "rbf" and self.gamma == "ml":
-            gamma, model, self.gamma_curve_ = select_gamma(X, Y, observed, free, rng, start)
+            gamma, model, self.gamma_curve_ = _select_gamma(X, Y, observed, free, rng, start)
         elif self.kernel == "rbf" and self.gamma == "median":
             sample = X[rng.choice(len(X), min(len(X), _MAX_MEDIAN_SAMPLES), replace=False)]
-            gamma = median_gamma(squared_distances(sample, sample))
+            gamma = _median_gamma(squared_distances(sample, sample))
         elif self.kernel == "rbf":
             gamma = float(self.gamma)
         if gamma is not None:

@@ -5,7 +5,8 @@ instead of truncated log-odds (which are a multiple of them); an optional label 
 row part.
 """
 
-from dataclasses import KW_ONLY
+from collections.abc import Callable
+from dataclasses import KW_ONLY, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -15,16 +16,16 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import TIE_RTOL, Array, estimator, limit_threads_if_small
+from absentia.methods.matrix._estimation import FreeParts
 from absentia.methods.matrix._holdout import column_scale
-from absentia.methods.matrix._row_model import RowModel
+from absentia.methods.matrix._row_model import RowModel, SampleKernelMixin
 from absentia.methods.matrix._validation import (
-    Targets,
-    read_labels,
+    PartialTargets,
+    read_numbers,
+    read_partial_labels,
     read_samples,
-    read_table,
     read_targets,
     read_truth,
-    select_training_rows,
 )
 
 
@@ -33,36 +34,40 @@ def _decide(scores: Array, classes: Array) -> Array:
     return np.asarray(np.where(scores > TIE_RTOL, classes[1], classes[0]))
 
 
-class MultiLabelMixin:
-    """`predict`, `predict_proba` and `score` from `_scores(X)` and `_probabilities(X)`, both (n, labels).
+class MultiLabelMixin(SampleKernelMixin):
+    """`fit`, `predict`, `predict_proba` and `score` from `_fit_labels`, `_scores` and `_probabilities`.
 
     These are no classifiers by scikit-learn's tags: its default splitters would look for classes in Y
     and refuse unknown labels.  So ``cv=5`` means five plain folds.
     """
 
-    classes_: Array
-    n_features_in_: int
-    _vector: bool
-    _label_names: Array | None
+    discard: bool
+    _check_parameters: Callable[[], None]
+    _scores: Callable[[Array], Array]
+    _probabilities: Callable[[Array], Array]
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags = super().__sklearn_tags__()
         tags.classifier_tags = ClassifierTags(multi_class=False)  # two values, in one column or several
-        tags.target_tags.required = tags.target_tags.multi_output = True
         return tags
 
-    def _set_labels(self, labels: Targets, classes: Array) -> None:
+    def fit(self, X: Any, Y: Any) -> Self:
+        """Learn from X (n, features), or a kernel (n, n), and Y (n, labels) with NaN where unknown."""
+        self._check_parameters()
+        table = read_samples(self, X)
+        labels, classes = read_partial_labels(Y, X, len(table), self)
+        with limit_threads_if_small(len(table)):
+            self._fit_labels(table, labels, labels.select_rows(self.discard))
         self.classes_, self._vector, self._label_names = classes, labels.vector, labels.names
+        return self
+
+    def _fit_labels(self, X: Array, labels: PartialTargets, rows: Array) -> None:
+        """Learn from these rows of X and of labels that are -1, +1 or NaN."""
+        raise NotImplementedError
 
     def _read_new_samples(self, X: Any) -> Array:
         check_is_fitted(self, "classes_")
-        return read_table(self, X, fit=False)
-
-    def _scores(self, X: Array) -> Array:
-        raise NotImplementedError
-
-    def _probabilities(self, X: Array) -> Array:
-        raise NotImplementedError
+        return read_numbers(self, X, fit=False)
 
     def decision_function(self, X: Any) -> Array:
         """Scores (n, labels), positive where the label is predicted."""
@@ -161,17 +166,13 @@ class PMAClassifier(MultiLabelMixin, RowModel):
 
     def fit(self, X: Any, Y: Any) -> Self:
         """Learn from X (n, features), or a kernel (n, n), and Y (n, labels) with NaN where unknown."""
-        self._check_parameters()
-        table = read_samples(self, X)
-        labels, classes = read_labels(Y, X, len(table), self)
-        rows = select_training_rows(labels.values, self.discard)
-        with limit_threads_if_small(len(table)):
-            scale = np.ones(labels.values.shape[1])
-            self.scores_ = self._fit(table, labels.values, rows, scale, labels.names)
-        self._set_labels(labels, classes)
-        completed = _decide(self.scores_, classes)
-        self.labels_ = completed[:, 0] if labels.vector else completed
+        super().fit(X, Y)
+        completed = _decide(self.scores_, self.classes_)
+        self.labels_ = completed[:, 0] if self._vector else completed
         return self
+
+    def _fit_labels(self, X: Array, labels: PartialTargets, rows: Array) -> None:
+        self.scores_ = self._fit(X, labels, rows, np.ones(labels.values.shape[1]))
 
     def _scores(self, X: Array) -> Array:
         return self._mean(X)
@@ -179,6 +180,71 @@ class PMAClassifier(MultiLabelMixin, RowModel):
     def _probabilities(self, X: Array) -> Array:
         mean, variance = self._distribution(X)
         return np.asarray(ndtr(mean / np.sqrt(variance)))
+
+
+class _FreeCovarianceClassifier(PMAClassifier):
+    """A classifier whose covariance of labels is always estimated."""
+
+    def _label_covariances(self, m: int) -> tuple[bool, ...]:
+        return (False,)  # nothing is to be chosen
+
+    def _check(self) -> None:
+        given = not (isinstance(self.col_kernel, str) and isinstance(self.amplitude, str))
+        if given or self.label_covariance is True:
+            raise ValueError(
+                f"{type(self).__name__} always estimates its own covariance of labels; leave col_kernel, "
+                "amplitude and label_covariance as they are, or use PMAClassifier"
+            )
+
+
+@estimator
+class MatrixLMC(_FreeCovarianceClassifier):
+    """Intrinsic model of coregionalization: row kernel times label covariance, plus noise.
+
+    Parameters
+    ----------
+    col_kernel, amplitude, label_covariance
+        The labels' covariance and its size are always estimated, and cannot be given.
+    kernel, gamma, inference, n_landmarks, shrinkage, nugget, center
+        As in :class:`PMAClassifier`.
+    discard, n_samples, tol, max_iter, random_state, verbose
+        As in :class:`PMAClassifier`.
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 1, 20)[:, None]
+    >>> Y = np.hstack([X > 0.5, X < 0.5]).astype(float)
+    >>> Y[3, 0] = np.nan
+    >>> MatrixLMC(random_state=0).fit(X, Y).labels_[3]
+    array([0., 1.])
+    """
+
+    def _free_parts(self) -> FreeParts:
+        return FreeParts(C="free", noise_only=True)
+
+
+@estimator
+class LabelGP(_FreeCovarianceClassifier):
+    """A Gaussian process for every label, with one kernel width and amplitudes and noises of their own.
+
+    Parameters
+    ----------
+    kernel, gamma, inference, n_landmarks, shrinkage, nugget, center, discard, n_samples
+        As in :class:`PMAClassifier`.
+    tol, max_iter, random_state, verbose
+        As in :class:`PMAClassifier`.
+    col_kernel, amplitude, label_covariance
+        Have no place in it, and cannot be given.
+
+    Examples
+    --------
+    >>> X = [[0.0], [0.1], [0.2], [0.7], [0.8], [0.9]]
+    >>> LabelGP(random_state=0).fit(X, [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]).predict([[0.85]])
+    array([1.])
+    """
+
+    def _free_parts(self) -> FreeParts:
+        return FreeParts(C="free", diagonal=True)
 
 
 @estimator
@@ -230,11 +296,12 @@ class PMARegressor(RegressorMixin, RowModel):  # type: ignore[misc]
         table = read_samples(self, X)
         targets = read_targets(Y, X, len(table), self)
         Y = targets.values
-        rows = select_training_rows(Y, self.discard)
+        rows = targets.select_rows(self.discard)
         self._vector, self._target_names = targets.vector, targets.names
         self.scale_ = column_scale(Y) if self.standardize else np.ones(Y.shape[1])
+        scaled = replace(targets, values=Y / self.scale_)
         with limit_threads_if_small(len(table)):
-            completed = self._fit(table, Y / self.scale_, rows, self.scale_, targets.names) * self.scale_
+            completed = self._fit(table, scaled, rows, self.scale_) * self.scale_
         completed = np.where(np.isnan(Y), completed, Y)
         self.completed_ = completed[:, 0] if self._vector else completed
         return self
@@ -242,7 +309,7 @@ class PMARegressor(RegressorMixin, RowModel):  # type: ignore[misc]
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Expected targets of new samples, and their standard deviations if asked for."""
         check_is_fitted(self, "completed_")
-        X = read_table(self, X, fit=False)
+        X = read_numbers(self, X, fit=False)
         columns = np.s_[:, 0] if self._vector else np.s_[:]
         if not return_std:
             return (self._mean(X) * self.scale_)[columns]

@@ -30,7 +30,7 @@ else:
 # --------------------------------------------------------------------------------------------------- tables
 
 
-def read_table(estimator: Any, X: Any, *, fit: bool, gaps: bool = False) -> Array:
+def read_numbers(estimator: Any, X: Any, *, fit: bool, gaps: bool = False) -> Array:
     """A copy of X (n, features) as numbers; the columns of the fit are remembered, and wanted again later.
 
     With `gaps`, NaN is an entry that is missing.
@@ -42,8 +42,8 @@ def read_table(estimator: Any, X: Any, *, fit: bool, gaps: bool = False) -> Arra
 
 def read_samples(estimator: Any, X: Any) -> Array:
     """Samples to fit: features or, for ``kernel="precomputed"``, the kernel between samples."""
-    table = read_table(estimator, X, fit=True)
-    if estimator.kernel != "precomputed":
+    table = read_numbers(estimator, X, fit=True)
+    if getattr(estimator, "kernel", None) != "precomputed":
         return table
     if table.shape[0] != table.shape[1]:
         raise ValueError(f"kernel='precomputed' wants a square kernel to fit, not {table.shape}")
@@ -53,7 +53,7 @@ def read_samples(estimator: Any, X: Any) -> Array:
 
 def read_gaps(estimator: Any, X: Any) -> Array:
     """A matrix to fit (n, m) with NaN where missing, and something observed in every column."""
-    table = read_table(estimator, X, fit=True, gaps=True)
+    table = read_numbers(estimator, X, fit=True, gaps=True)
     _check_columns("X", table, get_names(X, 1))
     return table
 
@@ -91,15 +91,24 @@ def _check_names(one: str, names: Array | None, other: str, others: Array | None
 
 
 @dataclass(frozen=True)
-class Targets:
+class PartialTargets:
     """Y (n, m), NaN where unknown; whether it came as a vector; names of its columns if it had any."""
 
     values: Array
     vector: bool
     names: Array | None
 
+    def select_rows(self, discard: bool) -> Array:
+        """Indices of the samples to learn from: all, or those with every label or target known."""
+        rows = (
+            np.flatnonzero(~np.isnan(self.values).any(axis=1)) if discard else np.arange(len(self.values))
+        )
+        if not len(rows):
+            raise ValueError("discard=True leaves no sample: every one has an unknown label or target")
+        return rows
 
-def read_targets(Y: Any, X: Any, n: int, estimator: Any) -> Targets:
+
+def read_targets(Y: Any, X: Any, n: int, estimator: Any) -> PartialTargets:
     """Real targets of the n samples in X, NaN where unknown; something known in every column."""
     if Y is None:
         raise ValueError(
@@ -122,10 +131,10 @@ def read_targets(Y: Any, X: Any, n: int, estimator: Any) -> Targets:
             f"{j if names is None else repr(names[j])}; unknown entries are NaN"
         )
     _check_columns("Y", values, names)
-    return Targets(values, vector, names)
+    return PartialTargets(values, vector, names)
 
 
-def read_labels(Y: Any, X: Any, n: int, estimator: Any) -> tuple[Targets, Array]:
+def read_partial_labels(Y: Any, X: Any, n: int, estimator: Any) -> tuple[PartialTargets, Array]:
     """Labels of two values (0 and 1, or -1 and +1) as -1, +1 and NaN where unknown, and the two values."""
     targets = read_targets(Y, X, n, estimator)
     values = targets.values
@@ -138,14 +147,6 @@ def read_labels(Y: Any, X: Any, n: int, estimator: Any) -> tuple[Targets, Array]
         classes = np.array([0.0, 1.0]) if classes[0] in (0.0, 1.0) else np.array([-1.0, 1.0])
     signs = np.where(np.isnan(values), np.nan, np.where(values == classes[1], 1.0, -1.0))
     return replace(targets, values=signs), classes
-
-
-def select_training_rows(Y: Array, discard: bool) -> Array:
-    """Indices of the samples to learn from: all, or those with every label or target known."""
-    rows = np.flatnonzero(~np.isnan(Y).any(axis=1)) if discard else np.arange(len(Y))
-    if not len(rows):
-        raise ValueError("discard=True leaves no sample: every one has an unknown label or target")
-    return rows
 
 
 def read_truth(Y: Any, X: Any, names: Array | None, shape: tuple[int, ...]) -> Array:

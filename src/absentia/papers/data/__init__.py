@@ -1,7 +1,7 @@
 """The data of the papers: simulated as they say, or from the archives that they name."""
 
-from absentia.papers.data._catalogue import CATALOGUE
-from absentia.papers.data._fetching import fetch
+from absentia.papers.data._fetching import CATALOGUE, fetch
+from absentia.papers.data._loaders import load_yeast_kernels
 from absentia.papers.data._simulated import (
     factor_kernel,
     make_matrix_addition,
@@ -9,4 +9,3 @@ from absentia.papers.data._simulated import (
     make_width_views,
     plane_kernel,
 )
-from absentia.papers.data._yeast import load_yeast_kernels

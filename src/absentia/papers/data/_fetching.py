@@ -1,4 +1,4 @@
-"""Public data sets by name: found where they lie, else downloaded once and kept.
+"""The public data sets of the papers, by ``catalogue.toml``: found where they lie, or downloaded.
 
 pooch downloads: what comes goes to a temporary name and is renamed when all of it is there and has the
 checksum that is wanted.  A file whose checksum nobody knows beforehand is trusted when it first comes; its
@@ -9,10 +9,14 @@ content is refused later.
 import hashlib
 import os
 import re
+import tomllib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urljoin
 
@@ -20,15 +24,96 @@ from sklearn.utils import Bunch
 
 from absentia.datasets import read_bunch
 from absentia.files import FileError, file_errors, one_line, write_atomically
-from absentia.papers._experiment import check_name
-from absentia.papers.data._catalogue import CATALOGUE, DataSet, Remote
+from absentia.methods.base import check_name
+from absentia.papers.data import _loaders
 
-CACHE, DATA = "ABSENTIA_CACHE", "ABSENTIA_DATA"
-MAX_BYTES = 1 << 30  # that a server may announce for one file
-TIMEOUT = 30.0  # seconds that a server may be silent
-RETRIES = 2  # of an address, where another try may succeed
-BUSY = (408, 425, 429, 500, 502, 503, 504)  # answers that may be others next time
-NO_POOCH = 'downloading needs pooch: pip install "absentia[fetch]"'
+_CACHE, _DATA = "ABSENTIA_CACHE", "ABSENTIA_DATA"
+_MAX_BYTES = 1 << 30  # that a server may announce for one file
+_TIMEOUT = 30.0  # seconds that a server may be silent
+_RETRIES = 2  # of an address, where another try may succeed
+_BUSY = (408, 425, 429, 500, 502, 503, 504)  # answers that may be others next time
+_NO_POOCH = 'downloading needs pooch: pip install "absentia[fetch]"'
+
+
+# ----------------------------------------------------------------------------------------- catalogue
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A file of a data set.
+
+    Attributes
+    ----------
+    name : str
+        What it is called.
+    addresses : tuple of str
+        Where it is to be had, the likeliest first; none: it has to be got by hand.
+    instead : tuple of str
+        Names of files that will do in its place, if they are found.
+    """
+
+    name: str
+    addresses: tuple[str, ...] = ()
+    instead: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A public data set.
+
+    Attributes
+    ----------
+    what : str
+        What it holds.
+    size : str
+        Samples and features, views, or kernels, and classes.
+    page : str
+        Its home.
+    files : tuple of Remote
+    loader : callable
+        From paths by name to a Bunch.
+    licence, citation : str
+    used : str
+        Which tables of which paper.
+    shape : tuple of int, optional
+        Samples, and features of each view (of kernels: how many).
+    """
+
+    what: str
+    size: str
+    page: str
+    files: tuple[Remote, ...]
+    loader: Callable[[Mapping[str, Path]], Bunch]
+    licence: str
+    citation: str
+    used: str
+    shape: tuple[int, ...] | None = None
+
+    @property
+    def description(self) -> str:
+        return f"{self.what}: {self.size}. {self.citation}. {self.page}"
+
+
+def _make_data_set(content: dict[str, Any]) -> DataSet:
+    loader = partial(getattr(_loaders, content.pop("loader")), **content.pop("options", {}))
+    files = tuple(
+        Remote(file["name"], tuple(file.get("addresses", ())), tuple(file.get("instead", ())))
+        for file in content.pop("files")
+    )
+    shape = tuple(content.pop("shape", ())) or None
+    return DataSet(**content, files=files, loader=loader, shape=shape)
+
+
+def _read_catalogue() -> Mapping[str, DataSet]:
+    text = Path(__file__).with_name("catalogue.toml").read_text(encoding="utf-8")
+    return MappingProxyType({name: _make_data_set(one) for name, one in tomllib.loads(text).items()})
+
+
+#: What :func:`absentia.papers.fetch` knows, by name.
+CATALOGUE: Mapping[str, DataSet] = _read_catalogue()
+
+
+# ------------------------------------------------------------------------------------------ fetching
 
 
 def fetch(name: str, *, folder: str | os.PathLike[str] | None = None) -> Bunch:
@@ -114,14 +199,14 @@ def _load(entry: DataSet, paths: Mapping[str, Path], fresh: Mapping[str, Path], 
 def _list_places(folder: str | os.PathLike[str] | None) -> tuple[Path | None, list[Path]]:
     """Where downloads go, and where files are looked for, in order."""
     first = None if folder is None else Path(folder).expanduser()
-    data, cache = os.environ.get(DATA), _find_cache()
+    data, cache = os.environ.get(_DATA), _find_cache()
     places = [first, Path(data) if data else None, cache]
     return first or cache, list(dict.fromkeys(place for place in places if place is not None))
 
 
 def _find_cache() -> Path | None:
     """The cache; None if nobody says where it is."""
-    if named := os.environ.get(CACHE):
+    if named := os.environ.get(_CACHE):
         return Path(named).expanduser()
     try:
         import pooch
@@ -156,7 +241,7 @@ def _download_files(
     name: str, entry: DataSet, files: Sequence[Remote], home: Path | None, places: Sequence[Path]
 ) -> dict[str, Path]:
     """All of these files, or an error that says what to do, before anything is downloaded if possible."""
-    target = f"put it into {home / name}" if home else f"give folder=, or set {DATA} or {CACHE}"
+    target = f"put it into {home / name}" if home else f"give folder=, or set {_DATA} or {_CACHE}"
     looked = ", ".join(map(str, places)) or "nowhere"
     advice = f"{target} (looked in {looked}; {name}.npz or the archive's files)"
     by_hand = [" or ".join((file.name, *file.instead)) for file in files if not file.addresses]
@@ -166,28 +251,28 @@ def _download_files(
             f"{entry.page} ({entry.citation}); {advice}"
         )
     if home is None:
-        raise FileError(f"{name}: {NO_POOCH}; or {advice}")
+        raise FileError(f"{name}: {_NO_POOCH}; or {advice}")
     try:
-        return {file.name: download(file.addresses, home / name / file.name) for file in files}
+        return {file.name: _download(file.addresses, home / name / file.name) for file in files}
     except FileError as error:
         raise FileError(
             f"{error}; or get it by hand from there or from {entry.page} and {advice}"
         ) from None
 
 
-def download(addresses: Sequence[str], path: Path) -> Path:
+def _download(addresses: Sequence[str], path: Path) -> Path:
     """Bring a file from the first address that has it, with the checksum beside `path` if there is one."""
     try:
         import pooch
         from requests import RequestException
     except ImportError as error:
-        raise FileError(f"{NO_POOCH} ({error})") from None
+        raise FileError(f"{_NO_POOCH} ({error})") from None
     options = {"hooks": {"response": _check_response}, "headers": {"Accept-Encoding": "identity"}}
-    downloader = pooch.HTTPDownloader(timeout=TIMEOUT, chunk_size=1 << 16, **options)
+    downloader = pooch.HTTPDownloader(timeout=_TIMEOUT, chunk_size=1 << 16, **options)
     registry, reasons = {path.name: _recorded_checksum(path)}, []
     for address in addresses:
         repository = pooch.create(
-            path.parent, "", registry=registry, urls={path.name: address}, retry_if_failed=RETRIES
+            path.parent, "", registry=registry, urls={path.name: address}, retry_if_failed=_RETRIES
         )
         try:
             repository.fetch(path.name, downloader=downloader)
@@ -206,11 +291,11 @@ def _check_response(response: Any, **_: Any) -> None:
         target = urljoin(response.url, response.headers["location"])
         if response.url.startswith("https:") and not target.startswith("https:"):
             raise _RefusedError(f"leads from https to {target[:200]!r}; that is not followed")
-    elif response.status_code >= 400 and response.status_code not in BUSY:
+    elif response.status_code >= 400 and response.status_code not in _BUSY:
         raise _RefusedError(f"the server says {response.status_code} {response.reason}")
     announced = response.headers.get("content-length", "")
-    if announced.isdecimal() and int(announced) > MAX_BYTES:
-        raise _RefusedError(f"has {announced} bytes; at most {MAX_BYTES} are taken")
+    if announced.isdecimal() and int(announced) > _MAX_BYTES:
+        raise _RefusedError(f"has {announced} bytes; at most {_MAX_BYTES} are taken")
 
 
 # ----------------------------------------------------------------------------------------- checksums

@@ -23,6 +23,7 @@ from sklearn.metrics import pairwise_distances_chunked
 from sklearn.utils import Bunch
 
 from absentia import ViewKernels, Views
+from absentia.methods.base import RandomState, make_generator
 
 _FACTORS, _NUGGET = 3, 0.1  # of the default covariance of columns
 
@@ -34,7 +35,7 @@ def make_matrix_addition(
     row_kernel: np.ndarray | None = None,
     col_kernel: np.ndarray | None = None,
     missing: float = 0.2,
-    random_state: int | np.random.Generator | None = None,
+    random_state: RandomState = None,
 ) -> Bunch:
     r"""A matrix X = F + G: columns of F are draws from N(0, K1), rows of G from N(0, K2).
 
@@ -71,7 +72,7 @@ def make_matrix_addition(
             f"{n_rows} x {n_columns} with a share of {missing} missing; a row, a column and a share from 0 "
             "to below 1 are wanted"
         )
-    rng = _make_generator(random_state)
+    rng = make_generator(random_state)
     K1 = plane_kernel(rng, n_rows) if row_kernel is None else np.array(row_kernel, dtype=float)
     K2 = factor_kernel(rng, n_columns) if col_kernel is None else np.array(col_kernel, dtype=float)
     F = _covariance_root(K1, "row_kernel", n_rows) @ rng.standard_normal((n_rows, n_columns))
@@ -117,7 +118,7 @@ def make_var_views(
     n_regimes: int = 3,
     memory: float = 0.8,
     noise: float = 0.3,
-    random_state: int | np.random.Generator | None = None,
+    random_state: RandomState = None,
 ) -> Bunch:
     r"""Overlapping views of one time series whose law changes periodically, and their RBF kernels.
 
@@ -165,7 +166,7 @@ def make_var_views(
         )
     if min(n_samples, n_views, n_regimes, period) < 1 or n_features < 2 or noise < 0:
         raise ValueError("a sample, a view, a regime, a period of 1 and two columns at least are wanted")
-    columns, rng = _overlapping_columns(n_features, n_views, width), _make_generator(random_state)
+    columns, rng = _overlapping_columns(n_features, n_views, width), make_generator(random_state)
     A = memory * np.reshape(
         ortho_group.rvs(n_features, n_regimes, random_state=rng), (n_regimes, n_features, -1)
     )
@@ -257,10 +258,11 @@ def make_width_views(
             f"n_widths={n_widths}, span={span}, spacing={spacing!r}; a view at least, a span from 0 on and "
             "'log' or 'linear' are wanted"
         )
-    powers = np.linspace(-span, span, n_widths) if n_widths > 1 else np.zeros(1)
-    ratios = (
-        2.0**powers if spacing == "log" or n_widths == 1 else np.linspace(2.0**-span, 2.0**span, n_widths)
-    )
+    ratios = np.ones(1)
+    if n_widths > 1 and spacing == "log":
+        ratios = np.geomspace(2.0**-span, 2.0**span, n_widths)
+    elif n_widths > 1:
+        ratios = np.linspace(2.0**-span, 2.0**span, n_widths)
     sigma = _mean_distance(X if train is None else X[np.asarray(train)]) * ratios
     gammas = {f"width{p:02d}": {"gamma": float(1 / (2 * s**2))} for p, s in enumerate(sigma)}
     return Views.from_dict(dict.fromkeys(gammas, X)), ViewKernels("rbf", per_view=gammas, center=True)
@@ -275,7 +277,3 @@ def _mean_distance(X: np.ndarray) -> float:
     if not mean > 0:
         raise ValueError(f"the {n} training sample(s) are all alike; their distances set no width")
     return mean
-
-
-def _make_generator(random_state: int | np.random.Generator | None) -> np.random.Generator:
-    return np.random.default_rng(0 if random_state is None else random_state)

@@ -12,7 +12,7 @@ from typing import Any
 
 import absentia
 from absentia.experiment.engine import declared_versions
-from absentia.papers._experiment import check_name
+from absentia.methods.base import check_name
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class Protocol:
 
 #: Name in experiments; the module beside this one, and the protocol in it.
 PROTOCOLS = {
-    "amkl": ("_amkl", "PROTOCOL"),
-    "cvkt": ("_cvkt", "PROTOCOL"),
-    "mkmc": ("_mkmc", "PROTOCOL"),
-    "pma-labels": ("_pma", "MISSING_LABELS"),
-    "pma-matrices": ("_pma", "MATRICES"),
-    "pma-rows": ("_pma", "NEW_SAMPLES"),
+    "amkl": ("_amkl", "AMKL_PROTOCOL"),
+    "cvkt": ("_cvkt", "CVKT_PROTOCOL"),
+    "mkmc": ("_mkmc", "MKMC_PROTOCOL"),
+    "pma-labels": ("_pma", "PMA_LABELS"),
+    "pma-matrices": ("_pma", "PMA_MATRICES"),
+    "pma-rows": ("_pma", "PMA_ROWS"),
 }
 
 
@@ -56,7 +56,7 @@ def find_protocol(name: str) -> Protocol:
     return protocol
 
 
-def perform(key: Mapping[str, Any]) -> dict[str, Any]:
+def perform_trial(key: Mapping[str, Any]) -> dict[str, Any]:
     """What comes of a trial."""
     return dict(find_protocol(key["protocol"]).perform(key))
 

@@ -21,31 +21,31 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from absentia import KernelViews, ViewKernels, Views, missingness
-from absentia.datasets import data_folder
-from absentia.files import file_errors, from_arrays, is_data, read_arrays
+from absentia.datasets import data_folder, read_bunch
+from absentia.files import FileError
 from absentia.papers.data import make_width_views
 from absentia.papers.protocols import Protocol, make_method
 
-COSTS = tuple(2.0**k for k in (-1, 1, 3, 5, 7))
-LAMBDAS = (0.5, 8.0, 128.0)
-TRAIN_SHARE = 0.6  # of every class
-TRAIN_SAMPLES = {"caltech101": 10}  # of every class, instead of a share
+_COSTS = tuple(2.0**k for k in (-1, 1, 3, 5, 7))
+_LAMBDAS = (0.5, 8.0, 128.0)
+_TRAIN_SHARE = 0.6  # of every class
+_TRAIN_SAMPLES = {"caltech101": 10}  # of every class, instead of a share
 #: Widths of 20 Gaussian kernels, in equal ratios or in equal steps.
-SPACINGS: Mapping[str, Literal["log", "linear"]] = {"ratios": "log", "steps": "linear"}
+_SPACINGS: Mapping[str, Literal["log", "linear"]] = {"ratios": "log", "steps": "linear"}
 
 #: Completion first, then multiple kernel learning.
-FILLS = {"MF-MKL": "MeanFill", "EM-MKL": "EMFill", "SVT-MKL": "SVTFill"}
-LEARNER = "MKLClassifier"
+_FILLS = {"MF-MKL": "MeanFill", "EM-MKL": "EMFill", "SVT-MKL": "SVTFill"}
+_LEARNER = "MKLClassifier"
 
-Data = Views | KernelViews
-Options = dict[str, float]
+_Data = Views | KernelViews
+_Options = dict[str, float]
 
 
 @dataclass(frozen=True)
-class Problem:
+class _Problem:
     """Complete data and what makes kernels of them; a split, and who keeps which view."""
 
-    data: Data
+    data: _Data
     y: np.ndarray
     kernels: ViewKernels
     train: np.ndarray
@@ -68,20 +68,20 @@ class Problem:
             raise ValueError("these data are kernels: there are no features to learn from")
         return data[self.train], data[self.test]
 
-    def _make_kernels(self, data: Data) -> tuple[KernelViews, KernelViews]:
-        known = self.kernels.fit_transform(take_samples(data, self.train, self.train))
-        return known, self.kernels.transform(take_samples(data, self.test, self.train))
+    def _make_kernels(self, data: _Data) -> tuple[KernelViews, KernelViews]:
+        known = self.kernels.fit_transform(_take_samples(data, self.train, self.train))
+        return known, self.kernels.transform(_take_samples(data, self.test, self.train))
 
 
-def perform(key: Mapping[str, Any]) -> dict[str, Any]:
+def _perform(key: Mapping[str, Any]) -> dict[str, Any]:
     """Accuracy of one method on one split and mask; what was chosen, and who was right."""
     with warnings.catch_warnings(action="ignore"):
-        problem = make_problem(key)
-        known, new = select_input(key, problem)
+        problem = _make_problem(key)
+        known, new = _select_input(key, problem)
         mask = problem.keep[problem.train] if key["parameters"].get("paper_form") else None
         y = problem.y[problem.train]
-        best = select_options(key, known, y, mask)
-        right = predict(key, best, known, y, mask, new) == problem.y[problem.test]
+        best = _select_options(key, known, y, mask)
+        right = _predict(key, best, known, y, mask, new) == problem.y[problem.test]
     return {
         "scores": {"accuracy": {"": 100.0 * float(right.mean())}},
         "chosen": best,
@@ -92,51 +92,49 @@ def perform(key: Mapping[str, Any]) -> dict[str, Any]:
 # --------------------------------------------------------------------------------------- the problem
 
 
-def make_problem(key: Mapping[str, Any]) -> Problem:
+def _make_problem(key: Mapping[str, Any]) -> _Problem:
     """All methods of a repeat see the same split, and at the same ratio the same mask."""
     name, seed = key["data"], [key["seed"], key["repeat"]]
-    data, y = load(name)
-    train, test = split(y, TRAIN_SAMPLES.get(name), np.random.default_rng(seed))
+    data, y = _load_classes(name)
+    train, test = _split(y, _TRAIN_SAMPLES.get(name), np.random.default_rng(seed))
     if isinstance(data, Views) and data.n_views == 1:
-        if key.get("spacing") not in SPACINGS:
+        if key.get("spacing") not in _SPACINGS:
             raise ValueError(
                 f"{name}.npz is one table of features, and the design does not say which kernels to make "
-                f"of it: add  spacing = {list(SPACINGS)[:1]}  (or {', '.join(list(SPACINGS)[1:])}) to "
+                f"of it: add  spacing = {list(_SPACINGS)[:1]}  (or {', '.join(list(_SPACINGS)[1:])}) to "
                 "[design], for 20 Gaussian ones"
             )
         X = np.asarray(data.block(data.names[0]), dtype=np.float64)
-        data, kernels = make_width_views(X, spacing=SPACINGS[key["spacing"]], train=train)
+        data, kernels = make_width_views(X, spacing=_SPACINGS[key["spacing"]], train=train)
     else:
         kind = "linear" if isinstance(data, Views) else "precomputed"
         kernels = ViewKernels(kind, standardize=False, center=True)
     hidden = int(np.floor(key["absent"] * data.n_views + 0.5 + 1e-9))  # halves go up
     rng = np.random.default_rng([*seed, hidden])
     keep = missingness.fixed_per_sample((len(y), data.n_views), hidden, random_state=rng)
-    return Problem(data, y, kernels, train, test, keep)
+    return _Problem(data, y, kernels, train, test, keep)
 
 
-def load(name: str) -> tuple[Data, np.ndarray]:
+def _load_classes(name: str) -> tuple[_Data, np.ndarray]:
     """Complete data of a file in the data folder, and the classes of its samples."""
     path = data_folder() / f"{name}.npz"
-    with file_errors(path):
-        arrays = read_arrays(path, lambda key: is_data(key) or key == "y")
-        if "y" not in arrays:
-            raise ValueError("holds no 'y', the classes of the samples")
-        y = arrays.pop("y").ravel()
-        return from_arrays(arrays), y
+    bunch = read_bunch(path, name)
+    if "target" not in bunch:
+        raise FileError(f"{path}: holds no 'y', the classes of the samples")
+    return bunch.get("views", bunch.get("kernels")), np.ravel(bunch.target)
 
 
-def split(y: np.ndarray, each: int | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _split(y: np.ndarray, each: int | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Training and test samples: of every class so many, or 60 %, rounded up as the paper's sizes are."""
     train = np.zeros(len(y), dtype=bool)
     for label in np.unique(y):
         members = np.flatnonzero(y == label)
-        count = each or int(np.ceil(TRAIN_SHARE * len(members) - 1e-9))
+        count = each or int(np.ceil(_TRAIN_SHARE * len(members) - 1e-9))
         train[rng.permutation(members)[:count]] = True
     return np.flatnonzero(train), np.flatnonzero(~train)
 
 
-def take_samples(data: Data, rows: np.ndarray, columns: np.ndarray) -> Data:
+def _take_samples(data: _Data, rows: np.ndarray, columns: np.ndarray) -> _Data:
     """Samples, of kernels those of the rows against those of the columns."""
     return data[np.ix_(rows, columns)] if isinstance(data, KernelViews) else data[rows]
 
@@ -144,7 +142,7 @@ def take_samples(data: Data, rows: np.ndarray, columns: np.ndarray) -> Data:
 # --------------------------------------------------------------------------------------- the methods
 
 
-def select_input(key: Mapping[str, Any], problem: Problem) -> tuple[Data, Data]:
+def _select_input(key: Mapping[str, Any], problem: _Problem) -> tuple[_Data, _Data]:
     """What a method learns from and what it predicts, completed if it starts with that.
 
     Completion sees no classes, so training samples are completed once and not for every fold.
@@ -154,44 +152,51 @@ def select_input(key: Mapping[str, Any], problem: Problem) -> tuple[Data, Data]:
     if key["parameters"].get("paper_form"):
         return problem.complete()
     known, new = problem.observed()
-    if key["method"] in FILLS:
-        fill = make_method(FILLS[key["method"]], key["parameters"], key["seed"])
+    if key["method"] in _FILLS:
+        fill = make_method(_FILLS[key["method"]], key["parameters"], key["seed"])
         return fill.fit_transform(known), fill.transform(new)
     return known, new
 
 
-def _option_grid(key: Mapping[str, Any]) -> Iterator[Options]:
+def _option_grid(key: Mapping[str, Any]) -> Iterator[_Options]:
     """What is chosen between: C, and lambda where it does more than rescale C."""
     given = key["parameters"]
     two_steps = given.get("two_step") or given.get("paper_form")
-    lambdas = LAMBDAS if two_steps and given.get("formulation") == "penalized" else (None,)
-    for C, lam in itertools.product(COSTS, lambdas):
+    lambdas = _LAMBDAS if two_steps and given.get("formulation") == "penalized" else (None,)
+    for C, lam in itertools.product(_COSTS, lambdas):
         yield {"C": C} if lam is None else {"C": C, "lam": lam}
 
 
-def select_options(key: Mapping[str, Any], known: Data, y: np.ndarray, mask: np.ndarray | None) -> Options:
+def _select_options(
+    key: Mapping[str, Any], known: _Data, y: np.ndarray, mask: np.ndarray | None
+) -> _Options:
     """The first on the grid with the most held-out training samples right."""
     options = list(_option_grid(key))
     folds = StratifiedKFold(key["folds"], shuffle=True, random_state=key["repeat"])
     right = np.zeros(len(options))
     for fitted, held in folds.split(np.zeros(len(y)), y):
-        inside, rows = take_samples(known, fitted, fitted), take_samples(known, held, fitted)
+        inside, rows = _take_samples(known, fitted, fitted), _take_samples(known, held, fitted)
         inside_mask = None if mask is None else mask[fitted]
         rows = rows if mask is None else rows.hide(mask[held])
         for i, option in enumerate(options):
-            right[i] += (predict(key, option, inside, y[fitted], inside_mask, rows) == y[held]).sum()
+            right[i] += (_predict(key, option, inside, y[fitted], inside_mask, rows) == y[held]).sum()
     return options[int(np.argmax(right))]
 
 
-def predict(
-    key: Mapping[str, Any], option: Options, known: Data, y: np.ndarray, mask: np.ndarray | None, new: Data
+def _predict(
+    key: Mapping[str, Any],
+    option: _Options,
+    known: _Data,
+    y: np.ndarray,
+    mask: np.ndarray | None,
+    new: _Data,
 ) -> np.ndarray:
     """Classes of new samples."""
-    filled = key["method"] in FILLS
-    name, parameters = (LEARNER, {}) if filled else (key["method"], key["parameters"])
+    filled = key["method"] in _FILLS
+    name, parameters = (_LEARNER, {}) if filled else (key["method"], key["parameters"])
     machine = make_method(name, {**parameters, **option}, key["seed"])
     more: dict[str, Sequence[Any] | np.ndarray] = {} if mask is None else {"observed": mask}
     return np.asarray(machine.fit(known, y, **more).predict(new))
 
 
-PROTOCOL = Protocol(perform, methods={word: (fill, LEARNER) for word, fill in FILLS.items()})
+AMKL_PROTOCOL = Protocol(_perform, methods={word: (fill, _LEARNER) for word, fill in _FILLS.items()})

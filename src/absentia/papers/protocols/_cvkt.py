@@ -22,15 +22,15 @@ from absentia.datasets import load_benchmark
 from absentia.papers._mic import fit_mic
 from absentia.papers.protocols import Protocol, make_method
 
-MEASURES = {"CA": metrics.ca_error, "Fro": metrics.frobenius_error, "S.sim": metrics.structural_similarity}
+_MEASURES = {"CA": metrics.ca_error, "Fro": metrics.frobenius_error, "S.sim": metrics.structural_similarity}
 #: Views of the digits in the order of the authors' file, which has no names.
-DIGITS = ("fou", "fac", "kar", "pix", "zer", "mor")
-DIGITS_PER_CLASS = 20
-HOLDOUT_SHARE = 0.1  # share of what is observed that is hidden to choose by
+_DIGITS = ("fou", "fac", "kar", "pix", "zer", "mor")
+_DIGITS_PER_CLASS = 20
+_HOLDOUT_SHARE = 0.1  # share of what is observed that is hidden to choose by
 
 
 @dataclass(frozen=True)
-class Problem:
+class _Problem:
     """Kernels, which samples of which view are shown, and, for classification, features and labels."""
 
     kernels: KernelViews
@@ -48,26 +48,26 @@ class Problem:
         return [n for n, shown in zip(self.kernels.names, self.keep.T, strict=True) if not shown.all()]
 
 
-def perform(key: Mapping[str, Any]) -> dict[str, Any]:
+def _perform(key: Mapping[str, Any]) -> dict[str, Any]:
     """Scores of one method under one mask, by view."""
-    problem, method = SETS[key["data"]](key), key["method"]
+    problem, method = _SETS[key["data"]](key), key["method"]
     if method == "MIC, SVM":
-        common = dict.fromkeys(problem.kernels.names, kernel_of_representation(problem, key))
-        return classify(problem, common, key)
-    completed = problem.kernels if method == "full" else complete(problem, key)
-    scores = {} if method == "full" else score_completion(problem, completed)
+        common = dict.fromkeys(problem.kernels.names, _kernel_of_representation(problem, key))
+        return _classify(problem, common, key)
+    completed = problem.kernels if method == "full" else _complete_problem(problem, key)
+    scores = {} if method == "full" else _score_completion(problem, completed)
     if problem.y is None:
         return {"scores": scores}
-    answers = classify(problem, dict(zip(completed.names, completed.to_dense(), strict=True)), key)
+    answers = _classify(problem, dict(zip(completed.names, completed.to_dense(), strict=True)), key)
     return answers | {"scores": scores | answers["scores"]}
 
 
-def score_completion(problem: Problem, completed: KernelViews) -> dict[str, dict[str, float]]:
+def _score_completion(problem: _Problem, completed: KernelViews) -> dict[str, dict[str, float]]:
     """By measure and view, of the views that had something hidden."""
     truth, hidden = problem.kernels, problem.hidden
     expected, got = (kernels.select(hidden).to_dense() for kernels in (truth, completed))
     shown = problem.keep[:, [truth.names.index(name) for name in hidden]]
-    scores = {name: measure(expected, got, average=False) for name, measure in MEASURES.items()}
+    scores = {name: measure(expected, got, average=False) for name, measure in _MEASURES.items()}
     scores["ARE"] = metrics.are(expected, got, shown, average=False)
     return {name: dict(zip(hidden, np.asarray(x).tolist(), strict=True)) for name, x in scores.items()}
 
@@ -75,13 +75,12 @@ def score_completion(problem: Problem, completed: KernelViews) -> dict[str, dict
 # ------------------------------------------------------------------------------------------- methods
 
 
-def complete(problem: Problem, key: Mapping[str, Any]) -> KernelViews:
+def _complete_problem(problem: _Problem, key: Mapping[str, Any]) -> KernelViews:
     """The kernels as a method completes them from what is shown."""
-    select = {"MKC, chosen": complete_by_selected_mkc, "CVKT, best": complete_by_best_cvkt}.get(
-        key["method"]
-    )
-    if select is not None:
-        return select(problem, key)
+    if key["method"] == "MKC, chosen":
+        return _complete_by_selected_mkc(problem, key)
+    if key["method"] == "CVKT, best":
+        return _complete_by_best_cvkt(problem, key)
     return _complete(problem.shown, key["method"], key["parameters"], key["seed"])
 
 
@@ -90,7 +89,7 @@ def _complete(shown: KernelViews, method: str, parameters: Mapping[str, Any], se
     return completed
 
 
-def complete_by_selected_mkc(problem: Problem, key: Mapping[str, Any]) -> KernelViews:
+def _complete_by_selected_mkc(problem: _Problem, key: Mapping[str, Any]) -> KernelViews:
     """MKC with those of the given weights that best complete a tenth of what is shown, by CA of all views.
 
     The error is that of the blocks that are shown, observed rows and those hidden for the purpose, as eq. 7
@@ -98,23 +97,23 @@ def complete_by_selected_mkc(problem: Problem, key: Mapping[str, Any]) -> Kernel
     """
     shown = problem.shown
     fixed, grid = _grid(key["parameters"], ("c1", "c2", "c3"))
-    part = shown.hide(missingness.mcar(shown.observed, HOLDOUT_SHARE, random_state=key["seed"]))
+    part = shown.hide(missingness.mcar(shown.observed, _HOLDOUT_SHARE, random_state=key["seed"]))
     errors = []
     for weights in grid:
         done = _complete(part, "MKC", {**fixed, **weights}, key["seed"])
-        errors.append(np.mean(list(ca_of_blocks(shown, done).values())))
+        errors.append(np.mean(list(_ca_of_blocks(shown, done).values())))
     best = grid[int(np.argmin(errors))]
     return _complete(shown, "MKC", {**fixed, **best}, key["seed"])
 
 
-def complete_by_best_cvkt(problem: Problem, key: Mapping[str, Any]) -> KernelViews:
+def _complete_by_best_cvkt(problem: _Problem, key: Mapping[str, Any]) -> KernelViews:
     """The paper's descent with landmarks and rank that are best for each view by CA, against the truth."""
     fixed, grid = _grid(key["parameters"], ("n_landmarks", "rank"))
     best: dict[str, tuple[float, np.ndarray]] = {}
     shown = problem.shown
     for options in grid:
         done = _complete(shown, "CVKT", {"solver": "descent", **fixed, **options}, key["seed"])
-        errors = ca_of_blocks(problem.kernels, done)
+        errors = _ca_of_blocks(problem.kernels, done)
         for name in problem.hidden:
             if name not in best or errors[name] < best[name][0]:
                 best[name] = errors[name], np.asarray(done.block(name))
@@ -123,7 +122,7 @@ def complete_by_best_cvkt(problem: Problem, key: Mapping[str, Any]) -> KernelVie
     )
 
 
-def ca_of_blocks(truth: KernelViews, done: KernelViews) -> dict[str, float]:
+def _ca_of_blocks(truth: KernelViews, done: KernelViews) -> dict[str, float]:
     """Completion error of each view over the samples of which `truth` has it."""
     errors = {}
     for name, has in zip(truth.names, truth.observed.T, strict=True):
@@ -145,7 +144,7 @@ def _grid(
 # ------------------------------------------------------------------------------------ classification
 
 
-def split_halves(problem: Problem, key: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+def _split_halves(problem: _Problem, key: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     """Samples to learn from and to judge on, the same for all methods, views and levels of a repeat."""
     seed = np.random.SeedSequence([key["seed"], key["repeat"]]).generate_state(1)[0]
     split = StratifiedShuffleSplit(1, test_size=0.5, random_state=int(seed))
@@ -153,12 +152,12 @@ def split_halves(problem: Problem, key: Mapping[str, Any]) -> tuple[np.ndarray, 
     return train, test
 
 
-def classify(
-    problem: Problem, kernels: Mapping[str, np.ndarray], key: Mapping[str, Any]
+def _classify(
+    problem: _Problem, kernels: Mapping[str, np.ndarray], key: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
     """Accuracy by view of an SVM with the view's kernel, and which samples of the other half were right."""
     assert problem.y is not None
-    train, test = split_halves(problem, key)
+    train, test = _split_halves(problem, key)
     right = {}
     for name, K in kernels.items():
         svm = SVC(kernel="precomputed").fit(K[np.ix_(train, train)], problem.y[train])
@@ -169,7 +168,7 @@ def classify(
     }
 
 
-def kernel_of_representation(problem: Problem, key: Mapping[str, Any]) -> np.ndarray:
+def _kernel_of_representation(problem: _Problem, key: Mapping[str, Any]) -> np.ndarray:
     """RBF kernel, of scikit-learn's usual width, of a representation that all views have in common.
 
     It has as many components as there are classes.
@@ -182,13 +181,13 @@ def kernel_of_representation(problem: Problem, key: Mapping[str, Any]) -> np.nda
         **key["parameters"],
     }
     U = fit_mic(problem.views.hide(problem.keep), **parameters).state.star
-    return rbf(U, 1 / (U.shape[1] * float(U.var())))
+    return _rbf(U, 1 / (U.shape[1] * float(U.var())))
 
 
 # ---------------------------------------------------------------------------------------------- data
 
 
-def rbf(X: np.ndarray, gamma: float | None = None) -> np.ndarray:
+def _rbf(X: np.ndarray, gamma: float | None = None) -> np.ndarray:
     """``exp(-gamma d^2)``; by default gamma is a half over the squared mean of all distances, own ones too.
 
     The paper does not say which; this one gives the RBF kernels of the digits in the authors' file.
@@ -198,7 +197,7 @@ def rbf(X: np.ndarray, gamma: float | None = None) -> np.ndarray:
     return np.asarray(np.exp(-gamma * squares))
 
 
-def draw_mask(shape: tuple[int, int], key: Mapping[str, Any]) -> np.ndarray:
+def _draw_mask(shape: tuple[int, int], key: Mapping[str, Any]) -> np.ndarray:
     """Each sample of each view is hidden by the toss of a coin; one left without any gets one view back."""
     rng = np.random.default_rng([key["seed"], key["repeat"], key["missing"]])
     keep = rng.random(shape) >= key["missing"] / 100
@@ -207,19 +206,19 @@ def draw_mask(shape: tuple[int, int], key: Mapping[str, Any]) -> np.ndarray:
     return np.asarray(keep)
 
 
-def _simulated(key: Mapping[str, Any]) -> Problem:
+def _simulated(key: Mapping[str, Any]) -> _Problem:
     """Every sample lacks so many of seven views."""
     data = load_benchmark("cvkt_simulated_kernels")
     if key["repeat"] == 0:
-        return Problem(data.kernels, np.asarray(data.extra["masks"][key["missing"] - 1], dtype=bool))
+        return _Problem(data.kernels, np.asarray(data.extra["masks"][key["missing"] - 1], dtype=bool))
     seed = np.random.SeedSequence([key["seed"], key["repeat"]]).generate_state(1)[0]
     shape = data.kernels.observed.shape
-    return Problem(
+    return _Problem(
         data.kernels, missingness.fixed_per_sample(shape, key["missing"], random_state=int(seed))
     )
 
 
-def _embryo(key: Mapping[str, Any]) -> Problem:
+def _embryo(key: Mapping[str, Any]) -> _Problem:
     """Samples that have a view, of which the authors' 30 % are hidden in it.
 
     The other views stay as incomplete as they are, and are not scored; those that none of these samples has
@@ -232,44 +231,40 @@ def _embryo(key: Mapping[str, Any]) -> Problem:
     kernels = kernels.select(names)
     keep = np.ones(kernels.observed.shape, dtype=bool)
     keep[data.extra[f"holdout_{view}_30"][rows], names.index(view)] = False
-    return Problem(kernels, keep)
+    return _Problem(kernels, keep)
 
 
-def _digits(key: Mapping[str, Any]) -> Problem:
+def _digits(key: Mapping[str, Any]) -> _Problem:
     """Twenty of each digit, the first ones, by the authors' kernels of six views."""
     data, features = load_benchmark("cvkt_digits200_kernels"), load_benchmark("mfeat")
     labels = np.asarray(features.target)
     first = np.concatenate(
-        [np.flatnonzero(labels == digit)[:DIGITS_PER_CLASS] for digit in np.unique(labels)]
+        [np.flatnonzero(labels == digit)[:_DIGITS_PER_CLASS] for digit in np.unique(labels)]
     )
-    kernels = KernelViews.from_dense(dict(zip(DIGITS, data.kernels.to_dense(), strict=True)))
+    kernels = KernelViews.from_dense(dict(zip(_DIGITS, data.kernels.to_dense(), strict=True)))
     if key["repeat"] == 0:
         keep = np.asarray(data.extra["masks"][key["missing"] // 10 - 1], dtype=bool)
     else:
-        keep = draw_mask(kernels.observed.shape, key)
-    return Problem(kernels, keep, features.views[first], np.asarray(data.target))
+        keep = _draw_mask(kernels.observed.shape, key)
+    return _Problem(kernels, keep, features.views[first], np.asarray(data.target))
 
 
-def _uwave(key: Mapping[str, Any]) -> Problem:
+def _uwave(key: Mapping[str, Any]) -> _Problem:
     """Gestures by RBF kernels of the three axes' accelerations."""
     data = load_benchmark("uwave_train")
-    kernels = KernelViews.from_dense({name: rbf(data.views.block(name)) for name in data.views.names})
-    return Problem(kernels, draw_mask(kernels.observed.shape, key), data.views, np.asarray(data.target))
+    kernels = KernelViews.from_dense({name: _rbf(data.views.block(name)) for name in data.views.names})
+    return _Problem(kernels, _draw_mask(kernels.observed.shape, key), data.views, np.asarray(data.target))
 
 
-SETS: Mapping[str, Callable[[Mapping[str, Any]], Problem]] = {
+_SETS: Mapping[str, Callable[[Mapping[str, Any]], _Problem]] = {
     "cvkt_simulated_kernels": _simulated,
     "embryo_kernels": _embryo,
     "cvkt_digits200_kernels": _digits,
     "uwave_train": _uwave,
 }
-PROTOCOL = Protocol(
-    perform,
+CVKT_PROTOCOL = Protocol(
+    _perform,
     methods={"full": (), "MIC, SVM": (), "MKC, chosen": ("MKC",), "CVKT, best": ("CVKT",)},
-    files={
-        "cvkt_simulated_kernels": ("cvkt_simulated_kernels",),
-        "embryo_kernels": ("embryo_kernels",),
-        "cvkt_digits200_kernels": ("cvkt_digits200_kernels", "mfeat"),
-        "uwave_train": ("uwave_train",),
-    },
+    files={name: (name,) for name in _SETS}
+    | {"cvkt_digits200_kernels": ("cvkt_digits200_kernels", "mfeat")},
 )

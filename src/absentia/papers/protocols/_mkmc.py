@@ -17,12 +17,11 @@ from absentia.datasets import data_folder, load_benchmark, make_multiview
 from absentia.papers.data import load_yeast_kernels
 from absentia.papers.protocols import Protocol, make_method
 
-TRAIN_SHARE = 0.2
-C = 1.0
-SIMULATED = {"simulated": 3588, "simulated-small": 120}
+_TRAIN_SHARE = 0.2
+_SIMULATED = {"simulated": 3588, "simulated-small": 120}
 
 
-class Problem(NamedTuple):
+class _Problem(NamedTuple):
     """Complete kernels and, for every class, who belongs to it."""
 
     kernels: KernelViews
@@ -30,64 +29,60 @@ class Problem(NamedTuple):
     classes: tuple[str, ...]
 
 
-def perform(key: Mapping[str, Any]) -> dict[str, Any]:
+def _perform(key: Mapping[str, Any]) -> dict[str, Any]:
     """ROC scores of one method under one mask, by class."""
-    problem = load(key["data"], key["samples"])
+    problem = _load_problem(key["data"], key["samples"])
     rng = np.random.default_rng([key["seed"], key["repeat"], round(1000 * key["hidden"])])
     keep = missingness.fixed_per_view(problem.kernels, key["hidden"], random_state=rng)
-    train = draw_training_samples(problem.labels, rng)
+    train = _draw_training_samples(problem.labels, rng)
     method = make_method(key["method"], key["parameters"], key["seed"])
     completed = method.fit_transform(problem.kernels.hide(keep))
     K = completed.to_dense().mean(axis=0)
     return {
-        "scores": {"ROC": dict(zip(problem.classes, roc_by_class(K, problem.labels, train), strict=True))}
+        "scores": {"ROC": dict(zip(problem.classes, _roc_by_class(K, problem.labels, train), strict=True))}
     }
 
 
-def roc_by_class(K: np.ndarray, labels: np.ndarray, train: np.ndarray) -> list[float | None]:
+def _roc_by_class(K: np.ndarray, labels: np.ndarray, train: np.ndarray) -> list[float | None]:
     """By class, of samples that are not in `train`; None of a class that cannot be learned or judged."""
     test = np.setdiff1d(np.arange(len(K)), train)
     known = [members[train].any() and not members[train].all() for members in labels.T]
     scores = np.zeros((len(test), labels.shape[1]))
     for c in np.flatnonzero(known):
-        machine = SVC(C=C, kernel="precomputed").fit(K[np.ix_(train, train)], labels[train, c])
+        machine = SVC(C=1.0, kernel="precomputed").fit(K[np.ix_(train, train)], labels[train, c])
         scores[:, c] = machine.decision_function(K[np.ix_(test, train)])
     areas = np.asarray(metrics.roc_auc(labels[test].astype(float), scores, average=False))
     return [float(x) if able and np.isfinite(x) else None for able, x in zip(known, areas, strict=True)]
 
 
-def draw_training_samples(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _draw_training_samples(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Samples to learn from: a fifth; where classes exclude one another, a fifth of each, one at least."""
     n = len(labels)
     if not (labels.sum(axis=1) == 1).all():
-        return np.sort(rng.choice(n, round(TRAIN_SHARE * n), replace=False))
+        return np.sort(rng.choice(n, round(_TRAIN_SHARE * n), replace=False))
     by_class = [rng.permutation(np.flatnonzero(members)) for members in labels.T]
-    return np.sort(np.concatenate([rows[: max(1, round(TRAIN_SHARE * len(rows)))] for rows in by_class]))
+    return np.sort(np.concatenate([rows[: max(1, round(_TRAIN_SHARE * len(rows)))] for rows in by_class]))
 
 
 # ------------------------------------------------------------------------------------------------- data
 
 
 @cache
-def load(name: str, samples: int) -> Problem:
+def _load_problem(name: str, samples: int) -> _Problem:
     """A set of kernels by name; `samples` of it, classes taken in turn, or all if that is 0."""
-    return (
-        _load_yeast()
-        if name == "yeast"
-        else _simulate(name)
-        if name in SIMULATED
-        else _load_benchmark(name, samples)
-    )
+    if name == "yeast":
+        return _load_yeast()
+    return _simulate(name) if name in _SIMULATED else _load_benchmark(name, samples)
 
 
-def _load_benchmark(name: str, samples: int) -> Problem:
+def _load_benchmark(name: str, samples: int) -> _Problem:
     data = load_benchmark(name)
     target = np.asarray(data.target)
     rows = _take_classes_in_turn(target, samples) if samples else np.arange(len(target))
-    kernel = KERNELS[name]()
+    kernel = _KERNELS[name]()
     classes = np.unique(target)
     labels = target[rows][:, None] == classes
-    return Problem(kernel.fit_transform(data.views[rows]), labels, tuple(str(label) for label in classes))
+    return _Problem(kernel.fit_transform(data.views[rows]), labels, tuple(str(label) for label in classes))
 
 
 def _take_classes_in_turn(target: np.ndarray, samples: int) -> np.ndarray:
@@ -99,27 +94,27 @@ def _take_classes_in_turn(target: np.ndarray, samples: int) -> np.ndarray:
     return np.sort(np.lexsort((target, turn))[:samples])
 
 
-def _simulate(name: str) -> Problem:
+def _simulate(name: str) -> _Problem:
     """Six views of shared factors; 13 classes that overlap, each a noisy half space of the factors."""
-    made = make_multiview(SIMULATED[name], 6, n_shared=12, noise=0.3, random_state=0)
+    made = make_multiview(_SIMULATED[name], 6, n_shared=12, noise=0.3, random_state=0)
     rng = np.random.default_rng(1)
     scores = made.shared @ rng.standard_normal((12, 13)) / np.sqrt(12)
     scores += rng.standard_normal(scores.shape)
     labels = scores > np.quantile(scores, np.linspace(0.6, 0.95, 13), axis=0).diagonal()
-    return Problem(made.kernels, labels, tuple(str(k) for k in range(1, 14)))
+    return _Problem(made.kernels, labels, tuple(str(k) for k in range(1, 14)))
 
 
-def _load_yeast() -> Problem:
+def _load_yeast() -> _Problem:
     data = load_yeast_kernels(data_folder() / "yeast")
     target = np.asarray(data.target)
     if np.isnan(target).any() or not data.kernels.observed.all():
         raise ValueError("yeast: the protocol wants every protein in every kernel and every label known")
-    return Problem(data.kernels, target > 0, tuple(str(k) for k in range(1, target.shape[1] + 1)))
+    return _Problem(data.kernels, target > 0, tuple(str(k) for k in range(1, target.shape[1] + 1)))
 
 
-KERNELS: dict[str, Callable[[], ViewKernels]] = {
+_KERNELS: dict[str, Callable[[], ViewKernels]] = {
     "mfeat": ViewKernels,
     "proteinfold_embed27": lambda: ViewKernels("linear", standardize=False),
     "bbcsport_2view544": lambda: ViewKernels("cosine"),
 }
-PROTOCOL = Protocol(perform)
+MKMC_PROTOCOL = Protocol(_perform)

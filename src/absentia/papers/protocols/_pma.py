@@ -40,40 +40,42 @@ from absentia.datasets import load_benchmark
 from absentia.papers.data import factor_kernel, make_matrix_addition, plane_kernel
 from absentia.papers.protocols import Protocol, make_method
 
-FOLDS = 5
-ALTERNATIONS, RIDGE = 50, 1e-3  # of the paper's own estimate of kernels
-COLUMN_KERNELS = {"low rank": factor_kernel, "smooth": plane_kernel}
+_FOLDS = 5
+_ALTERNATIONS, _RIDGE = 50, 1e-3  # of the paper's own estimate of kernels
+_COLUMN_KERNELS = {"low rank": factor_kernel, "smooth": plane_kernel}
 
 # ------------------------------------------------------------------------------------------- matrices
 
 
-def perform_matrices(key: Mapping[str, Any]) -> dict[str, Any]:
+def _perform_matrices(key: Mapping[str, Any]) -> dict[str, Any]:
     """Mean square errors of the hidden entries, by fold."""
-    drawn = draw_matrix(key)
-    fold_of = assign_folds(drawn.full.shape, key)
+    drawn = _draw_matrix(key)
+    fold_of = _assign_folds(drawn.full.shape, key)
     errors = {}
-    for fold in range(FOLDS):
+    for fold in range(_FOLDS):
         hidden = fold_of == fold
-        completed = complete_matrix(key, drawn, np.where(hidden, np.nan, drawn.full))
+        completed = _complete_matrix(key, drawn, np.where(hidden, np.nan, drawn.full))
         errors[f"fold {fold + 1}"] = float(np.mean((completed - drawn.full)[hidden] ** 2))
     return {"scores": {"MSE": errors}}
 
 
-def draw_matrix(key: Mapping[str, Any]) -> Bunch:
+def _draw_matrix(key: Mapping[str, Any]) -> Bunch:
     """By the kind of kernels: columns of a "low rank" covariance, or "smooth" ones as rows are."""
     n, m = key["n_rows"], key["n_columns"]
-    rng = np.random.default_rng([key["seed"], key["repeat"], n, m, list(COLUMN_KERNELS).index(key["kind"])])
-    kernels = {"row_kernel": plane_kernel(rng, n), "col_kernel": COLUMN_KERNELS[key["kind"]](rng, m)}
+    rng = np.random.default_rng(
+        [key["seed"], key["repeat"], n, m, list(_COLUMN_KERNELS).index(key["kind"])]
+    )
+    kernels = {"row_kernel": plane_kernel(rng, n), "col_kernel": _COLUMN_KERNELS[key["kind"]](rng, m)}
     return make_matrix_addition(n, m, **kernels, missing=0.0, random_state=rng)
 
 
-def assign_folds(shape: tuple[int, ...], key: Mapping[str, Any]) -> np.ndarray:
+def _assign_folds(shape: tuple[int, ...], key: Mapping[str, Any]) -> np.ndarray:
     """Of every entry, the fold in which it is hidden."""
     rng = np.random.default_rng([key["seed"], key["repeat"], *shape])
-    return rng.permutation(np.arange(int(np.prod(shape))) % FOLDS).reshape(shape)
+    return rng.permutation(np.arange(int(np.prod(shape))) % _FOLDS).reshape(shape)
 
 
-def complete_matrix(key: Mapping[str, Any], drawn: Bunch, gaps: np.ndarray) -> np.ndarray:
+def _complete_matrix(key: Mapping[str, Any], drawn: Bunch, gaps: np.ndarray) -> np.ndarray:
     """What a method makes of a matrix with gaps (NaN)."""
     method, parameters, seed = key["method"], dict(key["parameters"]), key["seed"] + key["repeat"]
     if method == "oracle":
@@ -83,7 +85,7 @@ def complete_matrix(key: Mapping[str, Any], drawn: Bunch, gaps: np.ndarray) -> n
         return np.where(np.isnan(gaps), np.nanmean(gaps, axis=0), gaps)
     if method == "plug-in":
         return _complete_by_plug_in(gaps)
-    if method not in MATRICES.methods:
+    if method not in PMA_MATRICES.methods:
         return np.asarray(make_method(method, parameters, seed).fit_transform(gaps))
     points = parameters.pop("points")
     complete = {"one covariance": _complete_by_covariance, "process": _complete_by_processes}[method]
@@ -99,14 +101,14 @@ def _complete_by_plug_in(gaps: np.ndarray) -> np.ndarray:
     X = np.where(known, gaps - mean, 0.0)
     level = float((X[known] ** 2).mean())
     K1, K2 = level / 2 * np.eye(n), level / 2 * np.eye(m)
-    for _ in range(ALTERNATIONS):
+    for _ in range(_ALTERNATIONS):
         (lam, U), (mu, V) = np.linalg.eigh(K1), np.linalg.eigh(K2)
         F = U @ (U.T @ X @ V * (lam[:, None] / (lam[:, None] + mu))) @ V.T
         for i, seen in enumerate(known):
             weights = np.linalg.solve(K2[np.ix_(seen, seen)], (X - F)[i, seen])
             X[i, ~seen] = F[i, ~seen] + K2[np.ix_(~seen, seen)] @ weights
-        K1 = F @ F.T / m + RIDGE * level * np.eye(n)
-        K2 = (X - F).T @ (X - F) / n + RIDGE * level * np.eye(m)
+        K1 = F @ F.T / m + _RIDGE * level * np.eye(n)
+        K2 = (X - F).T @ (X - F) / n + _RIDGE * level * np.eye(m)
     return np.asarray(X + mean)
 
 
@@ -141,29 +143,29 @@ def _predict_by_process(inputs: np.ndarray, y: np.ndarray, new: np.ndarray, seed
 # --------------------------------------------------------------------------------------------- labels
 
 
-def load_labels(name: str) -> tuple[np.ndarray, np.ndarray]:
+def _load_labels(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Features of a benchmark, and its labels as -1 and +1."""
     data = load_benchmark(name)
     X = data.views.block(data.views.names[0]).astype(float)
     return X, np.where(np.asarray(data.target) > 0, 1.0, -1.0)
 
 
-def perform_missing_labels(key: Mapping[str, Any]) -> dict[str, Any]:
+def _perform_missing_labels(key: Mapping[str, Any]) -> dict[str, Any]:
     """Percent of the hidden labels that come back wrong."""
-    X, Y = load_labels(key["data"])
+    X, Y = _load_labels(key["data"])
     seed = key["seed"] + key["repeat"]
-    hidden = hide_entries(Y.shape, key["share"], seed)
-    scores = score_labels(key, StandardScaler().fit_transform(X), np.where(hidden, np.nan, Y), seed)
+    hidden = _hide_entries(Y.shape, key["share"], seed)
+    scores = _score_labels(key, StandardScaler().fit_transform(X), np.where(hidden, np.nan, Y), seed)
     wrong = (scores > 0)[hidden] != (Y > 0)[hidden]
     return {"scores": {"error": {"": 100 * float(wrong.mean())}}}
 
 
-def hide_entries(shape: tuple[int, ...], percent: float, seed: int) -> np.ndarray:
+def _hide_entries(shape: tuple[int, ...], percent: float, seed: int) -> np.ndarray:
     """Which entries are hidden."""
     return np.random.default_rng(seed).random(shape) < percent / 100
 
 
-def score_labels(key: Mapping[str, Any], X: np.ndarray, gaps: np.ndarray, seed: int) -> np.ndarray:
+def _score_labels(key: Mapping[str, Any], X: np.ndarray, gaps: np.ndarray, seed: int) -> np.ndarray:
     """Labels, or their expectations, without gaps: the sign decides."""
     if key["method"] == "frequent":  # the most frequent known label of every column
         return np.where(np.isnan(gaps), np.sign(np.nansum(gaps, axis=0)), gaps)
@@ -173,25 +175,25 @@ def score_labels(key: Mapping[str, Any], X: np.ndarray, gaps: np.ndarray, seed: 
     return np.asarray(model.fit(X, gaps).scores_)
 
 
-def perform_new_samples(key: Mapping[str, Any]) -> dict[str, Any]:
+def _perform_new_samples(key: Mapping[str, Any]) -> dict[str, Any]:
     """One method, learned from a part of four folds and judged on the fifth."""
-    X, Y = load_labels(key["data"])
-    train, test = split_samples(len(X), key["labelled"], key["seed"], key["repeat"])
-    hidden = hide_entries(Y[train].shape, key["missing"], key["seed"] + key["repeat"])
+    X, Y = _load_labels(key["data"])
+    train, test = _split_samples(len(X), key["labelled"], key["seed"], key["repeat"])
+    hidden = _hide_entries(Y[train].shape, key["missing"], key["seed"] + key["repeat"])
     model = make_pipeline(StandardScaler(), make_method(key["method"], key["parameters"], key["seed"]))
     model.fit(X[train], np.where(hidden, np.nan, Y[train]))
-    return {"scores": measure_ranking(Y[test], model.decision_function(X[test]))}
+    return {"scores": _measure_ranking(Y[test], model.decision_function(X[test]))}
 
 
-def split_samples(n: int, percent: float, seed: int, repeat: int) -> tuple[np.ndarray, np.ndarray]:
+def _split_samples(n: int, percent: float, seed: int, repeat: int) -> tuple[np.ndarray, np.ndarray]:
     """Samples to learn from, of which smaller shares are parts of larger ones, and those of the fold."""
-    folds = KFold(FOLDS, shuffle=True, random_state=seed + repeat // FOLDS)
-    train, test = list(folds.split(np.zeros(n)))[repeat % FOLDS]
+    folds = KFold(_FOLDS, shuffle=True, random_state=seed + repeat // _FOLDS)
+    train, test = list(folds.split(np.zeros(n)))[repeat % _FOLDS]
     shuffled = np.random.default_rng([seed, repeat]).permutation(train)
     return np.sort(shuffled[: round(len(train) * percent / 100)]), test
 
 
-def measure_ranking(truth: np.ndarray, scores: np.ndarray) -> dict[str, dict[str, float]]:
+def _measure_ranking(truth: np.ndarray, scores: np.ndarray) -> dict[str, dict[str, float]]:
     """The measures of both tables and figures, in percent."""
     measures = {
         "OneError": metrics.one_error(truth, scores),
@@ -202,8 +204,8 @@ def measure_ranking(truth: np.ndarray, scores: np.ndarray) -> dict[str, dict[str
     return {name: {"": 100 * float(value)} for name, value in measures.items()}
 
 
-MATRICES = Protocol(
-    perform_matrices,
+PMA_MATRICES = Protocol(
+    _perform_matrices,
     methods={
         "oracle": ("PMAImputer",),
         "one covariance": ("PMAImputer",),
@@ -212,5 +214,5 @@ MATRICES = Protocol(
         "column means": (),
     },
 )
-MISSING_LABELS = Protocol(perform_missing_labels, methods={"frequent": ()})
-NEW_SAMPLES = Protocol(perform_new_samples)
+PMA_LABELS = Protocol(_perform_missing_labels, methods={"frequent": ()})
+PMA_ROWS = Protocol(_perform_new_samples)

@@ -71,11 +71,18 @@
     return [table.tHead.rows[0], ...table.tBodies[0].rows].map(line).join("\n") + "\n";
   };
 
+  // The name of a file that holds this of the page.
+  const fileName = (what) => {
+    const words = `${document.title.toLowerCase().slice(0, 60)} ${what.toLowerCase()}`.match(/[a-z0-9]+/g);
+    return (words ?? ["table"]).slice(-12).join("-") + ".csv";
+  };
+
+  document.querySelectorAll("a[download]").forEach((link) => { link.download = fileName(link.download.replace(/\.csv$/, "")); });
   document.querySelectorAll("table").forEach((table) => {
     if (table.dataset.file) {
       const link = document.createElement("a"), place = document.createElement("p");
       link.href = "data:text/csv;charset=utf-8," + encodeURIComponent(csv(table));
-      link.download = table.dataset.file;
+      link.download = fileName(table.dataset.file);
       link.textContent = "Download as CSV";
       place.className = "download";
       place.append(link);

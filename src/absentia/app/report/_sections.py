@@ -1,0 +1,305 @@
+"""Sections that several kinds of pages share: who has which view, scores by missing pattern and by view."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from absentia.app.report._data import ClassificationStory, CompletionStory, NumbersStory, PredictionStory
+from absentia.app.report._format import format_count, format_number, format_percent, shorten
+from absentia.app.report._page import (
+    Cell,
+    Cells,
+    Column,
+    Columns,
+    Row,
+    Section,
+    definitions,
+    few_row,
+    heading,
+    make_bar_table,
+    make_table,
+    name_cell,
+    note,
+    pattern_cell,
+)
+from absentia.core import Array
+from absentia.core.linalg import invert_permutation
+from absentia.core.svg import Markup, fill
+from absentia.experiment.results import ComparisonResults
+
+FEW_SAMPLES = 20  # below, a score may be luck
+FEW_NOTE = (
+    f"Rows marked few have fewer than {FEW_SAMPLES} samples; one sample more or less moves them by "
+    f"{100 // FEW_SAMPLES} points and more, so read no ranking into them."
+)
+_MAX_PATTERNS = 8  # rows of a table; other patterns are taken together
+_NAMES_PER_PATTERN = 5
+_NAME_LENGTH = 28
+_ROOM = 80  # characters; of longer names fewer are given
+_LEGEND = Markup(
+    '<p class="legend"><span><i class="key present"></i>observed</span> '
+    '<span><i class="key absent"></i>absent</span></p>'
+)
+
+
+# --------------------------------------------------------------------------------------------- patterns
+
+
+@dataclass(frozen=True, eq=False)
+class _Patterns:
+    """Distinct rows of `observed`, the fullest and then the most frequent first."""
+
+    masks: Array  # (P, V) bool
+    counts: Array  # (P,)
+    rank: Array  # (n,) which pattern a sample has
+
+    @property
+    def most_frequent(self) -> Array:
+        """Positions of the patterns that tables list."""
+        return np.argsort(-self.counts, kind="stable")[:_MAX_PATTERNS]
+
+
+def find_patterns(observed: Array) -> _Patterns:
+    masks, member, counts = np.unique(observed, axis=0, return_inverse=True, return_counts=True)
+    ties = tuple(~masks[:, v] for v in reversed(range(masks.shape[1])))
+    order = np.lexsort((*ties, -counts, -masks.sum(axis=1)))
+    return _Patterns(masks[order], counts[order], invert_permutation(order)[member.ravel()])
+
+
+def _describe_pattern(mask: Array, names: Sequence[str]) -> str:
+    """In words: ``every view``, ``only a``, ``without a, b and 3 more``."""
+    if mask.all():
+        return "every view"
+    if not mask.any():
+        return "no view at all"
+    if mask.sum() == 1:
+        return f"only {shorten(names[int(np.argmax(mask))], _NAME_LENGTH)}"
+    absent = [shorten(names[v], _NAME_LENGTH) for v in np.flatnonzero(~mask).tolist()]
+    limit = _NAMES_PER_PATTERN if sum(map(len, absent[:_NAMES_PER_PATTERN])) <= _ROOM else 2
+    more = f" and {format_number(len(absent) - limit)} more" if len(absent) > limit else ""
+    return f"without {', '.join(absent[:limit])}{more}"
+
+
+def _describe_view_count(n_present: int, n_views: int) -> str:
+    return f"all {n_views}" if n_present == n_views else f"{n_present} of {n_views}"
+
+
+def describe_dots(names: Sequence[str]) -> str:
+    """Which view each dot of a pattern is, for the note below a table."""
+    listed = ", ".join(shorten(name, _NAME_LENGTH) for name in names)
+    return f"Dots stand for the views in this order: {listed}."
+
+
+# ------------------------------------------------------------------------------------------------ presence
+
+
+def make_presence_section(story: PredictionStory | CompletionStory | ComparisonResults) -> Section:
+    """A strip for each view over the samples sorted by pattern, and the most frequent patterns."""
+    patterns = find_patterns(story.observed)
+    observed = story.observed[np.argsort(patterns.rank, kind="stable")]
+    complete = bool(observed.all())
+    lead = (
+        "Every sample has every view: nothing was absent, so nothing had to be completed."
+        if complete
+        else "Each strip is a view, each position along it a sample. Samples with the same views stand "
+        "together, those with the most views on the left."
+    )
+    template = (
+        '<div class="strips">{}<div class="name axis">views present</div><ol class="segments">{}</ol>'
+        '<div class="tally axis"><span>{}</span></div></div>'
+    )
+    strips = [_draw_strip(name, seen) for name, seen in zip(story.names, observed.T, strict=True)]
+    segments = list(_draw_segments(observed))
+    blocks = [_LEGEND, fill(template, strips, segments, format_count(len(observed), "sample"))]
+    if not complete:
+        words = f"{_describe_rest(patterns)}Dots stand for the views in the order of the strips above."
+        table = _make_presence_table(patterns, story.names)
+        blocks += [heading("Most frequent patterns"), table, note(words)]
+    return Section("presence", "Presence", "What is present", lead, blocks)
+
+
+def _draw_strip(name: str, seen: Array) -> Markup:
+    count, n = int(seen.sum()), len(seen)
+    total = f"{format_number(count)} of {format_number(n)}"
+    label = f"{name}: observed for {total} samples"
+    template = (
+        '<div class="name" title="{}">{}</div>'
+        '<svg class="strip" role="img" aria-label="{}" viewBox="0 0 {} 1" '
+        'preserveAspectRatio="none"><path d="{}"/></svg><div class="tally"><b>{}</b> <span>{}</span></div>'
+    )
+    share, path = format_percent(count, n), _draw_runs(seen)
+    return fill(template, name, shorten(name, 20), label, str(n), path, share, total)
+
+
+def _draw_runs(seen: Array) -> str:
+    """Path of unit height over each stretch of True."""
+    padded = np.concatenate([[False], seen, [False]]).astype(np.int8)
+    starts, stops = (np.flatnonzero(np.diff(padded) == step).tolist() for step in (1, -1))
+    return "".join(f"M{a} 0h{b - a}v1h-{b - a}z" for a, b in zip(starts, stops, strict=True))
+
+
+def _draw_segments(observed: Array) -> Iterator[Markup]:
+    """Stretches of samples with as many views, most views first."""
+    n, n_views = observed.shape
+    sizes = np.bincount(observed.sum(axis=1), minlength=n_views + 1).tolist()
+    for k in range(n_views, -1, -1):
+        if sizes[k]:
+            views, width = _describe_view_count(k, n_views), 100 * sizes[k] / n
+            title = f"{views} views: {format_count(sizes[k], 'sample')} ({format_percent(sizes[k], n)})"
+            label = views if width > 1.6 * len(views) else ""
+            template = '<li style="width:{}%" title="{}"><span>{}</span><span class="unseen">{}</span></li>'
+            yield fill(template, f"{width:.3f}", title, label, title)
+
+
+def _make_presence_table(patterns: _Patterns, names: Sequence[str]) -> Markup:
+    rows = []
+    for p in patterns.most_frequent:
+        count, mask = int(patterns.counts[p]), patterns.masks[p]
+        share = format_percent(count, len(patterns.rank))
+        words = _describe_pattern(mask, names)
+        rows.append((Row([pattern_cell(mask.tolist()), words, format_number(count), share]), count))
+    return make_bar_table(
+        "Missing patterns", ["Views", "Pattern", "Samples", "Share"], rows, "patterns", head=1
+    )
+
+
+def _describe_rest(patterns: _Patterns) -> str:
+    more = len(patterns.counts) - _MAX_PATTERNS
+    if more <= 0:
+        return ""
+    samples = int(patterns.counts.sum() - patterns.counts[patterns.most_frequent].sum())
+    between = " between them" if more > 1 else ""
+    return f"… and {format_count(more, 'more pattern')}, with {format_count(samples, 'sample')}{between}. "
+
+
+# --------------------------------------------------------------------------------------- by missing pattern
+
+#: What is said of some samples, given as a mask (n,): cells of a row, and whether they are too few to tell.
+_Describe = Callable[[Array], tuple[Cells, bool]]
+
+
+def make_patterns_section(
+    story: PredictionStory,
+    lead: str,
+    columns: Columns,
+    describe: _Describe,
+    note_words: str,
+    few_words: str,
+    *,
+    by_count: bool = False,
+) -> Section:
+    """A row for samples that have the same views and, with `by_count`, for those that have as many.
+
+    `few_words` are added to the note where a row is marked few.
+    """
+    css, rows = "patterns groups", list(_list_pattern_rows(story, describe))
+    heads = ["Views", "Pattern", "Samples", *columns]
+    blocks = [make_table("Scores by missing pattern", heads, rows, css, head=1)]
+    if by_count:
+        counted = list(_list_count_rows(story, describe))
+        table = make_table(
+            "Scores by number of views", ["Views present", "Samples", *columns], counted, css
+        )
+        title = "By the number of views a sample has"
+        blocks = [heading(title), table, heading("By pattern"), *blocks]
+        rows += counted
+    words = [note_words, few_words if any(row.css for row in rows) else "", describe_dots(story.names)]
+    blocks.append(note(" ".join(filter(None, words))))
+    return Section("by-pattern", "By missing pattern", "By missing pattern", lead, blocks)
+
+
+def _list_pattern_rows(story: PredictionStory, describe: _Describe) -> Iterator[Row]:
+    """The most frequent patterns, and all others, who have nothing in common, in the last row."""
+    patterns = find_patterns(story.observed)
+    listed = patterns.most_frequent
+    groups = [
+        (_describe_pattern(patterns.masks[p], story.names), patterns.masks[p], patterns.rank == p)
+        for p in listed
+    ]
+    others = ~np.isin(patterns.rank, listed)
+    if others.any():
+        words = format_count(len(patterns.counts) - len(listed), "other pattern")
+        groups.append((f"{words} together", np.zeros(0, bool), others))
+    for words, mask, members in groups:
+        cells, few = describe(members)
+        count, dots = format_number(int(members.sum())), pattern_cell(mask.tolist())
+        yield few_row(Cell(words, value=words), [count, *cells], few, before=[dots])
+
+
+def _list_count_rows(story: PredictionStory, describe: _Describe) -> Iterator[Row]:
+    n_present = story.observed.sum(axis=1)
+    for k in range(story.n_views, 0, -1):
+        members = n_present == k
+        if members.any():
+            cells, few = describe(members)
+            words = Cell(_describe_view_count(k, story.n_views))
+            yield few_row(words, [format_number(int(members.sum())), *cells], few)
+
+
+# ----------------------------------------------------------------------------------------- by hidden view
+
+
+def make_contribution_section(
+    story: ClassificationStory | NumbersStory,
+    columns: Columns,
+    compare: Callable[[int, Array], tuple[Sequence[str], float]],
+    *,
+    did: str,
+    effect: str,
+    loss: str,
+    default: str,
+) -> Section:
+    """Views hidden one by one from the samples that have them.
+
+    `compare(v, has)` gives the cells of view v, of the samples `has` (n,), and how much is lost without it.
+    The words say what the models `did`, by which `effect` a view that counts is known, what the `loss` is
+    and what is predicted by `default`.
+    """
+    single = story.observed.sum(axis=1) == 1
+    rows = []
+    for v, has in enumerate(story.observed.T):
+        if has.any():
+            cells, size = compare(v, has)
+            counts = [format_number(int(has.sum())), format_number(int((has & single).sum()))]
+            row = few_row(name_cell(story.names[v]), [*counts, *cells], bool(has.sum() < FEW_SAMPLES))
+            rows.append((row, size))
+    heads = ["View", "Samples with it", Column("as their only view", full="As their only view"), *columns]
+    lead = (
+        "Each view in turn was hidden from the samples that have it, and the models of the folds, not "
+        f"fitted again, {did} them from the views left. The {effect}, the more {story.method} leans on the "
+        "view."
+    )
+    notes = (
+        f"Bars: the {loss}, where there is one. A sample whose only view is hidden gets the {default}. "
+        "Views that hold the same information stand in for one another: each alone may seem to "
+        "contribute little."
+    )
+    table = make_bar_table("Contribution of each view", heads, rows, "patterns worth")
+    return Section("contribution", "Views", "Contribution of each view", lead, [table, note(notes)])
+
+
+# -------------------------------------------------------------------------------------- dropped and reading
+
+
+def make_dropped_section(story: PredictionStory, wanted: str) -> Section:
+    """Who was not learned from, and why; `wanted` is what all samples have where everyone was."""
+    items = [
+        fill("<li>{}</li>", f"{format_number(count)} of {story.n_all} samples {why}")
+        for why, count in story.dropped.items()
+        if count
+    ]
+    nobody = fill("<p>Nobody: every sample that came has {} and at least one view.</p>", wanted)
+    content = fill("<ul>{}</ul>", items) if items else nobody
+    return Section("dropped", "", "Samples left out", blocks=[content])
+
+
+def make_reading_section(
+    paragraphs: Mapping[str, str], facts: Mapping[str, str], facts_title: str = "Where this came from"
+) -> Section:
+    """How to read the page: short paragraphs by their headings, and what made it."""
+    parts = [fill("<div><h3>{}</h3><p>{}</p></div>", *item) for item in paragraphs.items()]
+    blocks = [fill('<div class="columns">{}</div>', parts)]
+    if facts:
+        blocks += [heading(facts_title, "provenance"), definitions(list(facts.items()), "facts")]
+    return Section("reading", "How to read this", "How to read this", blocks=blocks, css="reading")
