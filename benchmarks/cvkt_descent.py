@@ -19,8 +19,8 @@ import common
 import numpy as np
 
 from absentia import CVKT, datasets, metrics
-from absentia.methods.completion.cvkt import _descent as cvkt_descent
 from absentia.methods.completion.cvkt import _ridge as cvkt_ridge
+from absentia.methods.completion.cvkt._descent import AlignmentProblem
 
 
 def on_digits(level: int, quick: bool) -> list[dict[str, Any]]:
@@ -67,12 +67,11 @@ def on_random_problems(n_problems: int) -> dict[str, Any]:
         rank = int(rng.integers(1, m + 1))
         Psi = rng.standard_normal((n, m)) * rng.gamma(1.0, size=m)
         own = Psi @ rng.standard_normal((m, 6)) + rng.standard_normal((n, 6))
-        problem = cvkt_descent.TransferProblem.of(Psi, own @ own.T)
-        reached = cvkt_descent.steepest(problem, rank, rng).trace[-1]
-        coordinates = cvkt_ridge.PrincipalAxes.of(Psi)
-        Y, squares = coordinates.transform(Psi), coordinates.squares
+        reached = AlignmentProblem.of(Psi, own @ own.T).maximize(rank, rng).trace[-1]
+        Psi -= Psi.mean(axis=0)
+        axes, squares = cvkt_ridge._principal_axes(Psi)
         own -= own.mean(axis=0)
-        _, w = cvkt_ridge.aligned_axes(Y, squares, own, 0.0, rank)
+        _, w = cvkt_ridge._aligned_axes(Psi @ axes, squares, own, 0.0, rank)
         short.append(float(np.linalg.norm(w) / np.linalg.norm(own.T @ own)) - reached)
     return {
         "problem": f"{n_problems} random problems",

@@ -1,8 +1,7 @@
 """What rounds of cross-view kernel transfer cost: CPU seconds over those of one round, before and now.
 
-*axes*: every round finds the principal axes of the other views' features, and every number of rounds that
-is tried places all absent samples, as before; *now*: rounds between the first and the last are one Cholesky
-factorisation for each view, and only hidden samples are placed.  The same kernels come out (largest
+*axes*: every round finds the principal axes of the other views' features; *now*: rounds after the first are
+one Cholesky factorisation for each view.  The same kernels come out (largest
 difference, relative to the largest value).  In turn; medians of three, mfeat once.  Digits need nothing;
 mfeat and the digits of Huusari et al. (2022) need their files in the folder named by the environment
 variable ABSENTIA_DATA.
@@ -19,7 +18,7 @@ import common
 import numpy as np
 
 from absentia import CVKT, KernelViews, ViewKernels, datasets, missingness
-from absentia.methods.completion.cvkt import _rounds
+from absentia.methods.completion.cvkt import _ridge
 
 ROUNDS: tuple[Any, ...] = (1, 2, 3, 6, 8, "heldout")
 
@@ -38,18 +37,18 @@ def problems(quick: bool) -> Iterator[tuple[str, KernelViews]]:
 
 def fitted(kernels: KernelViews, rounds: Any, firm: float) -> CVKT:
     """With solves for ridges of at least `firm`, else with axes."""
-    before, _rounds.MIN_SOLVE_RIDGE = _rounds.MIN_SOLVE_RIDGE, firm
+    before, _ridge._MIN_SOLVE_RIDGE = _ridge._MIN_SOLVE_RIDGE, firm
     try:
         return CVKT(rounds=rounds).fit(kernels)
     finally:
-        _rounds.MIN_SOLVE_RIDGE = before
+        _ridge._MIN_SOLVE_RIDGE = before
 
 
 def main() -> None:
     arguments = common.parser(__doc__).parse_args()
     warnings.simplefilter("ignore")
     rows: list[dict[str, Any]] = []
-    now = _rounds.MIN_SOLVE_RIDGE
+    now = _ridge._MIN_SOLVE_RIDGE
     for name, truth in problems(arguments.quick):
         kernels = truth.hide(missingness.fixed_per_view(truth, 0.3, random_state=0))
         cases = [(rounds, firm) for rounds in ROUNDS for firm in (np.inf, now)]

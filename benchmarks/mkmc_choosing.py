@@ -17,11 +17,11 @@ import common
 import numpy as np
 
 from absentia import MKMC, KernelViews, ViewKernels, datasets, missingness
-from absentia.methods.completion._holdout import relative_error
+from absentia.methods.completion import Holdout
 from absentia.methods.completion.mkmc import _selection
 
-EVERYTHING = {"PATIENCE": 100, "HOPELESS": np.inf}
-LONG = {"SHORT_TOL": 1e-5, "SHORT_STEPS": 500}
+EVERYTHING = {"_RANK_PATIENCE": 100, "_HOPELESS": np.inf}
+LONG = {"_SHORT_TOL": 1e-5, "_SHORT_STEPS": 500}
 
 
 def problems(quick: bool) -> Iterator[tuple[str, KernelViews, KernelViews]]:
@@ -64,7 +64,7 @@ def everything(how: str, part: KernelViews) -> tuple[float, MKMC]:
 
 def compare(name: str, how: str, whole: KernelViews, part: KernelViews) -> dict[str, Any]:
     def error(fitted: MKMC) -> float:
-        return relative_error(whole, fitted.transform(part), part.observed)
+        return Holdout(whole, part).error(fitted.transform(part))
 
     seconds, chosen = common.cpu(lambda: MKMC(n_components=how).fit(part))
     given = MKMC(n_components=chosen.n_components_, center=chosen.center_)

@@ -38,7 +38,7 @@ def dense_views(n: int, n_views: int) -> KernelViews:
 def evaluation(kernels: KernelViews, dtype: str, q: int) -> tuple[float, int]:
     """Median CPU seconds of an evaluation, and the number of visibility patterns."""
     problem, noise = common.problem(kernels, dtype), _low_rank.equal_noise
-    point = common.low_rank_start(problem, noise, q, passes=1)
+    point = common.low_rank_start(problem, noise, q)
     patterns = len(np.unique(problem.visibility.rare, axis=0)) + len(problem.visibility.rows)
     return common.enough(lambda: _low_rank.evaluate(problem, noise, point)), patterns
 

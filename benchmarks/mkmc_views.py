@@ -29,11 +29,11 @@ ITERATIONS = 8
 def measure(size: int, n_views: int) -> dict[str, Any]:
     """CPU seconds of a fit of some iterations and of one of these; and of one with a step a pattern."""
     kernels = common.factor_views(size, n_views, hidden=0.3)
-    rare, moments = _low_rank.MIN_COMMON, list[float]()
+    rare, moments = _low_rank._MIN_COMMON, list[float]()
     before = common.peak_rss()
 
     def fit(common_from: int) -> tuple[float, float]:
-        _low_rank.MIN_COMMON = common_from
+        _low_rank._MIN_COMMON = common_from
         moments.clear()
         mkmc = MKMC("pca", n_components=20, dtype="float32", tol=0, max_iter=ITERATIONS)
         mkmc.callback = lambda _: moments.append(time.process_time())

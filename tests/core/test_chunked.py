@@ -211,8 +211,7 @@ def check_same(found, wanted, tol=1e-10):
 
 def as_if_many(monkeypatch):
     """Few samples treated as many, arrays and chunks alike: no exact start, draws in the same order."""
-    monkeypatch.setattr(_solver, "SMALL", 0)
-    monkeypatch.setattr(_solver, "EXACT", 0)
+    monkeypatch.setattr(_solver, "_SMALL", 0)
     monkeypatch.setattr(draws, "_row_squares", lambda operator, scale: operator.diagonal() / scale)
 
 

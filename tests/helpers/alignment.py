@@ -20,10 +20,10 @@ def alignment(K, U, Psi):
 
 def closed_form(Psi, K, rank, ridge=0.0):
     """U of the closed form, in coordinates of Psi, and the alignment it promises."""
-    coordinates = cvkt_ridge.PrincipalAxes.of(Psi)
-    Y, squares = coordinates.transform(Psi), coordinates.squares
+    centered = Psi - Psi.mean(axis=0)
+    axes, squares = cvkt_ridge._principal_axes(centered)
     w, L = np.linalg.eigh(slow.centred(K))
     Phi = L * np.sqrt(np.maximum(w, 0))
-    V, w = cvkt_ridge.aligned_axes(Y, squares, Phi, ridge, rank)
-    U = coordinates.axes @ ((V * np.sqrt(w)) / np.sqrt(squares + ridge)[:, None])
+    V, w = cvkt_ridge._aligned_axes(centered @ axes, squares, Phi, ridge, rank)
+    U = axes @ ((V * np.sqrt(w)) / np.sqrt(squares + ridge)[:, None])
     return U, np.sqrt(np.sum(w**2)) / np.linalg.norm(slow.centred(K))

@@ -19,11 +19,13 @@ def kinds():
     return kv, AutoCompleter().fit(kv)
 
 
-def test_the_simplest_within_noise_is_taken():
-    errors = {"mean": 1.001, "cvkt": 1.0, "mkmc": 0.999}
-    assert _auto.select_simplest(errors, 4) == "mean"
-    assert _auto.select_simplest(errors | {"mean": 1.2}, 4) == "cvkt"
-    assert _auto.select_simplest(errors | {"mean": 1.01}, 10_000) == "mkmc"
+@pytest.mark.parametrize(
+    ("mean", "n_hidden", "method"), [(1.001, 4, "mean"), (1.2, 4, "cvkt"), (1.01, 10_000, "mkmc")]
+)
+def test_the_simplest_within_noise_is_taken(mean, n_hidden, method):
+    auto = AutoCompleter()
+    auto.errors_ = {"mean": {"a": mean}, "cvkt": {"a": 1.0}, "mkmc": {"a": 0.999}}
+    assert auto._select_method("a", n_hidden) == method
 
 
 def test_a_view_that_the_others_say_nothing_of_gets_the_mean(kinds):

@@ -7,7 +7,6 @@ from absentia import EMFill, KernelViews, ViewKernels, missingness
 from absentia.core.optimize import StoppingRule
 from absentia.methods.completion import Holdout
 from absentia.methods.completion import _em as emfill
-from absentia.methods.completion import _regularised as regularised
 from conftest import random_problem
 from helpers.fillers import dense
 from reference import em_by_pattern, gaussian_em
@@ -16,10 +15,10 @@ from reference import em_by_pattern, gaussian_em
 def test_one_em_step_agrees_with_sample_by_sample(rng):
     kv = random_problem(20, 3, 0.4)
     X, psi = gaussian_em.scores(*dense(kv), 3), np.repeat([0.1, 0.2, 0.3], 3)
-    problem = emfill.EMProblem(np.nan_to_num(X), kv.observed, (3, 3, 3), psi)
+    problem = emfill._EMProblem(np.nan_to_num(X), kv.observed, (3, 3, 3), psi)
     R = rng.normal(size=(9, 9))
     point = rng.normal(size=9), R @ R.T / 9 + 0.1 * np.eye(9)
-    found = emfill.evaluate(problem, 0.3, point)
+    found = problem.evaluate(0.3, point)
     np.testing.assert_allclose(found.value, gaussian_em.objective(X, *point, 0.3, psi), rtol=1e-10)
     for fast, slow in zip(found.following, gaussian_em.step(X, *point, 0.3, psi), strict=True):
         np.testing.assert_allclose(fast, slow, rtol=1e-10, atol=1e-12)
@@ -31,7 +30,7 @@ def test_one_em_step_agrees_with_pattern_by_pattern(rng):
     X, psi = rng.normal(size=there.shape) * there, rng.uniform(0.1, 1, size=15)
     R = rng.normal(size=(15, 15))
     point = rng.normal(size=15), R @ R.T / 15 + 0.1 * np.eye(15)
-    found = emfill.evaluate(emfill.EMProblem(X, kv.observed, widths, psi), 0.3, point)
+    found = emfill._EMProblem(X, kv.observed, widths, psi).evaluate(0.3, point)
     value, following = em_by_pattern.evaluate(X, em_by_pattern.patterns(there), psi, 0.3, *point)
     np.testing.assert_allclose(found.value, value, rtol=1e-10)
     for fast, slow in zip(found.following, following, strict=True):
@@ -59,7 +58,7 @@ def test_what_was_learned_with_cells_hidden_is_a_good_start_without():
         fit(0.1, stop=StoppingRule(1e-9), max_iter=500)
     carried = EMFill(4)._make_fitter(kv, earlier)
     values = [
-        emfill.evaluate(carried.problem, 0.1, carried.problem.with_prior(moments, 0.1)).value
+        carried.problem.evaluate(0.1, carried.problem.with_prior(moments, 0.1)).value
         for moments in (carried.problem.start(), carried.moments, start.moments)
     ]
     assert values[1] - values[2] < 0.1 * (values[0] - values[2])
@@ -87,7 +86,7 @@ def test_em_scores_and_completed_kernels_agree_with_the_model():
     fill = EMFill(3, ridge=0.1, tol=1e-8)
     done = fill.fit_transform(kv).to_dense()
     X = gaussian_em.scores(*dense(kv), 3)
-    mine = np.hstack(regularised.row_coordinates(fill._bases, kv))
+    mine = np.hstack(fill._row_coordinates(kv))
     np.testing.assert_allclose(np.abs(mine), np.abs(np.nan_to_num(X)), rtol=1e-9, atol=1e-12)
     signs = np.sign(np.nansum(mine * X, axis=0))  # of eigenvectors
     mu, Sigma = signs * fill.mean_, signs[:, None] * fill.covariance_ * signs
@@ -98,7 +97,7 @@ def test_em_ends_where_one_more_step_changes_nothing():
     kv = random_problem(40, 4, 0.4)
     fill = EMFill(4, ridge=0.1, tol=1e-14, max_iter=3000).fit(kv)
     problem, _ = fill._make_problem(kv)
-    mu, Sigma = emfill.evaluate(problem, 0.1, (fill.mean_, fill.covariance_)).following
+    mu, Sigma = problem.evaluate(0.1, (fill.mean_, fill.covariance_)).following
     np.testing.assert_allclose(mu, fill.mean_, atol=1e-5)
     np.testing.assert_allclose(Sigma, fill.covariance_, atol=1e-5 * np.abs(Sigma).max())
 
@@ -122,3 +121,49 @@ def test_em_predicts_almost_as_well_as_the_true_covariance_would(rng):
         mine, block = slice(4 * k, 4 * k + 4), np.ix_(h, seen)
         best = np.linalg.norm(oracle[h, mine] @ X[seen, mine].T - K[k][block])
         assert np.linalg.norm((done - K)[k][block]) < 1.05 * best
+
+
+# ------------------------------------------------------------ absent blocks given what is there
+
+
+WIDTHS = (3, 2, 0, 4, 1)
+
+
+def random_precision(rng, size):
+    A = rng.normal(size=(size, 2 * size))
+    return A @ A.T / size
+
+
+def random_pattern(rng, n, share):
+    return rng.random((n, len(WIDTHS))) > share
+
+
+@pytest.mark.parametrize("share", [0.1, 0.4, 0.9])
+def test_means_and_sums_agree_with_inverting_for_each_sample(rng, share):
+    P, observed = random_precision(rng, sum(WIDTHS)), random_pattern(rng, 40, share)
+    there = np.repeat(observed, WIDTHS, axis=1)
+    X = rng.normal(size=there.shape) * there
+    found = emfill._absent_moments(P, (X @ P) * ~there, observed, WIDTHS)
+    means, covariance, logdet = np.zeros_like(X), np.zeros_like(P), 0.0
+    for t, o in enumerate(there):
+        h = np.flatnonzero(~o)
+        C = np.linalg.inv(P[np.ix_(h, h)])
+        means[t, h] = -C @ P[np.ix_(h, np.flatnonzero(o))] @ X[t, o]
+        covariance[np.ix_(h, h)] += C
+        logdet += np.linalg.slogdet(P[np.ix_(h, h)])[1]
+    np.testing.assert_allclose(found.means, means, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(found.covariance, covariance, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(found.logdet, logdet, rtol=1e-10)
+
+
+def test_nothing_is_absent():
+    found = emfill._absent_moments(np.eye(10), np.zeros((5, 10)), np.ones((5, 5), bool), WIDTHS)
+    assert not found.means.any()
+    assert not found.covariance.any()
+    assert found.logdet == 0
+
+
+def test_views_without_variables_are_no_views():
+    found = emfill._absent_moments(np.zeros((0, 0)), np.zeros((4, 0)), np.zeros((4, 2), bool), (0, 0))
+    assert found.means.shape == (4, 0)
+    assert found.logdet == 0

@@ -62,9 +62,9 @@ def test_neighbours_that_coincide_take_all_the_weight():
 def test_scale_of_distances_is_the_mean_over_pairs():
     X = np.random.default_rng(0).normal(size=(7, 2))
     pairs = ((X[:, None] - X[None]) ** 2).sum(-1)
-    np.testing.assert_allclose(knn.mean_pair_distance(X @ X.T), pairs.sum() / (7 * 6))
-    assert knn.mean_pair_distance(np.ones((4, 4))) == 0
-    assert knn.mean_pair_distance(np.ones((1, 1))) == 0
+    np.testing.assert_allclose(knn._mean_pair_distance(X @ X.T), pairs.sum() / (7 * 6))
+    assert knn._mean_pair_distance(np.ones((4, 4))) == 0
+    assert knn._mean_pair_distance(np.ones((1, 1))) == 0
 
 
 def test_new_rows_are_exactly_those_of_refitting_where_neighbours_cannot_change():

@@ -19,7 +19,7 @@ from absentia import (
     ZeroFill,
     missingness,
 )
-from absentia.methods.completion._subspace import Basis, features_at
+from absentia.methods.completion._base import Basis, _features_at
 from conftest import random_problem
 from helpers.fillers import FILLERS
 from helpers.registry import COMPLETERS
@@ -215,7 +215,7 @@ def test_codes_get_the_level_of_largest_weight():
     W = np.array(
         [[0.4, 0.3, 0.3, 0.0], [0.0, 0.0, 0.2, 0.8], [0.45, 0.17, 0.28, 0.1]]
     )  # whose sum is not 0.45
-    found = features_at(block, {1: 3, 2: 2}, Basis(None, np.eye(4), np.eye(4)), W)
+    found = _features_at(block, {1: 3, 2: 2}, Basis(None, np.eye(4), np.eye(4)), W)
     np.testing.assert_allclose(found[:, 0], [1.9, 3.8, 2.03])
     assert found[:, 1].tolist() == [2, 1, 0]  # the last is a tie, and the first wins
     # missing is the mean, 1/3 and 2/3: 0.2 + 0.8 / 3 against 0.8 * 2 / 3

@@ -13,7 +13,7 @@ from reference import soft_impute
 
 def svt_parts(n=24, n_views=3, absent=0.4, seed=0, threshold=0.1):
     kv = random_problem(n, n_views, absent, seed)
-    problem = svt.SVTProblem.of(kv)
+    problem = svt._SVTProblem.of(kv)
     X, views, sizes = soft_impute.stacked(*dense(kv))
     return kv, problem, X, views, sizes, threshold * problem.spectrum[0][0]
 
@@ -26,7 +26,7 @@ def test_the_threshold_is_relative_to_the_largest_singular_value():
 def test_one_step_is_two_least_squares_column_by_column_and_row_by_row(rng):
     _, problem, X, *_, lam = svt_parts()
     A = rng.normal(size=(24, 6))
-    found = svt.evaluate(problem, lam, (A,))
+    found = problem.evaluate(lam, (A,))
     B = soft_impute.best_right(X, A, lam)
     np.testing.assert_allclose(found.value, soft_impute.factored_objective(X, A, B, lam), rtol=1e-10)
     np.testing.assert_allclose(found.following[0], soft_impute.best_left(X, B, lam), rtol=1e-9, atol=1e-11)
@@ -54,7 +54,7 @@ def test_where_samples_have_one_view_only_what_was_observed_is_determined():
     """Another minimum than soft-impute's, of the same objective and with the same observed rows."""
     _, problem, X, *_, lam = svt_parts(24, 3, 0.4, 0, 0.1)
     L = soft_impute.soft_impute(X, lam, 3000)
-    run = lambda point: svt.evaluate(problem, lam, point)
+    run = lambda point: problem.evaluate(lam, point)
     (A,) = accelerate(
         run, problem.start(lam, 24), stop=StoppingRule(1e-14, patience=3), max_iter=3000
     ).state.at.point
@@ -70,7 +70,7 @@ def test_where_samples_have_one_view_only_what_was_observed_is_determined():
 def test_the_solution_carries_its_certificate():
     """Optimal L: the residual's singular values are at most lam, and lam on the directions of L."""
     _, problem, X, *_, lam = svt_parts(40, 4, 0.4, 1)
-    run = lambda point: svt.evaluate(problem, lam, point)
+    run = lambda point: problem.evaluate(lam, point)
     (A,) = accelerate(
         run, problem.start(lam, 40), stop=StoppingRule(1e-14, patience=3), max_iter=3000
     ).state.at.point

@@ -4,7 +4,7 @@ No completer is best everywhere, and not for all views of one data set either.  
 observed samples is hidden (``_holdout``); the mean, cross-view transfer and the mutual model complete them;
 and each view gets the method with the least relative error on the samples hidden in it.  All three have
 bases and coordinates, view by view, so that what is put together is a completer as any other
-(``_subspace``).
+(``_base``).
 
 All complete the same hidden samples, so that errors differ by less than each is uncertain: differences
 over n hidden samples are taken to be good to .03 of an error over the square root of n.  Of the methods
@@ -20,9 +20,9 @@ import numpy as np
 
 from absentia.core import RandomState, estimator
 from absentia.data import AbsenceWarning, KernelViews
+from absentia.methods.completion._base import Coordinates, SubspaceCompleter
 from absentia.methods.completion._fill import MeanFill
 from absentia.methods.completion._holdout import MAX_SAMPLES, Holdout
-from absentia.methods.completion._subspace import Coordinates, SubspaceCompleter
 from absentia.methods.completion.cvkt import CVKT
 from absentia.methods.completion.mkmc import MKMC
 
@@ -32,12 +32,6 @@ _NOISE = 0.03
 _MAX_MKMC_CELLS = 4000
 #: The method of a view of which nothing could be hidden.
 _DEFAULT = "cvkt"
-
-
-def select_simplest(errors: dict[str, float], n_hidden: int) -> str:
-    """The first method that is as good as the best, but for noise; the simplest come first."""
-    tolerated = min(errors.values()) * (1 + _NOISE / max(n_hidden, 1) ** 0.5)
-    return next(name for name, error in errors.items() if error <= tolerated)
 
 
 @estimator
@@ -116,9 +110,11 @@ class AutoCompleter(SubspaceCompleter):
         return errors
 
     def _select_method(self, view: str, n_hidden: int) -> str:
-        errors = {name: by_view.get(view, np.nan) for name, by_view in self.errors_.items()}
+        """The first method, simplest first, that is as good as the best but for noise."""
+        errors = {name: by_view[view] for name, by_view in self.errors_.items() if view in by_view}
         errors = {name: error for name, error in errors.items() if np.isfinite(error)}
-        return select_simplest(errors, n_hidden) if errors else _DEFAULT
+        tolerated = min(errors.values(), default=0.0) * (1 + _NOISE / max(n_hidden, 1) ** 0.5)
+        return next((name for name, error in errors.items() if error <= tolerated), _DEFAULT)
 
     def _find_coordinates(self, X: KernelViews) -> list[Coordinates]:
         by_method = {name: completer._find_coordinates(X) for name, completer in self.completers_.items()}

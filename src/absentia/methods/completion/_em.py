@@ -27,9 +27,24 @@ o the variables that sample t has: minus the penalised log-likelihood, up to a c
 
 E-step: missing scores h get their mean given the others, ``mu_h + B' (x_o - mu_o)`` with
 ``B = Sigma_oo^-1 Sigma_oh``, and covariance ``Sigma_hh - Sigma_ho B``, for all patterns of absence together
-(``_elimination``).  M-step: mu is the mean of the completed rows, Sigma their covariance plus the mean
+(see below).  M-step: mu is the mean of the completed rows, Sigma their covariance plus the mean
 conditional covariance, with the prior's samples added.  Steps are extrapolated; each strength starts from
 where the one before ended, and the last fit from where the choice of the strength did.
+
+All patterns of absence together
+--------------------------------
+With P the precision, what is absent has mean ``-P_hh^-1 P_ho x_o`` and covariance ``P_hh^-1``.  EM wants
+the means, and of the covariances only their sum over the samples.  Factorising P_hh for one pattern of
+absence after the other repeats itself: patterns that begin alike share the beginning.  So the views are
+taken in one order, wide ones first (what comes late is eliminated in many branches).  Of some samples that
+may lack view j and later ones r, those that have j go on with P_rr, and those that lack it with
+``M = P_rr - P_rj P_jj^-1 P_jr``: j is eliminated, once for all of them.  On the way back, with T_r the sum
+of covariances over the samples of the branch, scattered over all of r, and ``W = P_jj^-1 P_jr``,
+
+    T_jr = -W T_r,     T_jj = m P_jj^-1 + W T_r W',
+
+m the number of samples that lack j: block inversion is linear in the inverse of M, so that sums of inverses
+do as well as one.
 
 From scores to a kernel
 -----------------------
@@ -49,32 +64,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 import scipy.linalg
 
 from absentia.core import DISTINCT_RTOL, Array, Positive, PositiveInt, choose_rank, estimator, serializable
 from absentia.core.linalg import (
+    ConditionalGaussian,
     center_kernel,
     cholesky,
     cholesky_inverse,
     cholesky_logdet,
+    group_by_pattern,
     is_constant_kernel,
     leading_eigenpairs,
     symmetrize,
+    whitening_matrix,
 )
 from absentia.core.optimize import AccelerationState, Point, Solution, UpdateEvaluation, accelerate
 from absentia.data import KernelViews
-from absentia.methods.completion._elimination import AbsenceTree, fill_with_means
-from absentia.methods.completion._regularised import (
-    MeanBasis,
-    RegularisedCompleter,
-    StrengthFitter,
-    add_mean_coordinate,
-    row_coordinates,
-)
-from absentia.methods.completion._subspace import Coordinates
+from absentia.methods.completion._base import Coordinates, add_mean_coordinate
+from absentia.methods.completion._regularised import MeanBasis, RegularisedCompleter, StrengthFitter
 
 #: An eigenvalue below this share of the kernel's largest value, times the samples, is rounding.
 _RANK_TOL = 1e-10
@@ -82,7 +93,7 @@ _RANK_TOL = 1e-10
 
 @serializable
 @dataclass(frozen=True)
-class ViewScores:
+class _ViewScores:
     """Leading principal components of a view, scaled to unit mean squared distance."""
 
     basis: MeanBasis
@@ -91,7 +102,7 @@ class ViewScores:
     outside: float  # variance outside the axes, in the kernel's own units
 
     @classmethod
-    def of(cls, K: Array, n_components: int | str) -> ViewScores:
+    def of(cls, K: Array, n_components: int | str) -> _ViewScores:
         if is_constant_kernel(K):
             K = np.asarray(K, dtype=np.float64)
             outside = max(float(np.diagonal(K).mean() - K.mean()), 0.0) if len(K) else 0.0
@@ -125,19 +136,83 @@ def _leading_pairs(A: Array, n_components: int | str) -> tuple[Array, Array]:
     return np.maximum(w[::-1], 0.0), Q[:, ::-1]
 
 
-class EMProblem:
-    """Rows of scores with whole blocks missing, in the order of the tree of patterns.
+class _AbsentMoments(NamedTuple):
+    """What is absent, given what is there."""
+
+    means: Array  # of all variables, zero where a sample has them
+    covariance: Array  # summed over samples
+    logdet: float  # of P_hh, summed over samples
+
+
+def _absent_moments(P: Array, right: Array, observed: Array, widths: Sequence[int]) -> _AbsentMoments:
+    """Moments with the precision `P`; ``right = x_o P_oh``, `observed` is samples x views."""
+    means, covariance, logdet = np.zeros_like(right), np.zeros_like(P), 0.0
+    views = [
+        v for v in np.argsort(-np.array(widths), kind="stable") if widths[v] and not observed[:, v].all()
+    ]
+    if views:
+        order = np.lexsort([observed[:, v] for v in reversed(views)])
+        ends = np.cumsum(widths)
+        at = np.concatenate([np.arange(ends[v] - widths[v], ends[v]) for v in views])
+        lacks, block = ~observed[np.ix_(order, views)], np.ix_(at, at)
+        z, T, logdet = _eliminate(P[block], right[np.ix_(order, at)], lacks, np.array(widths)[views])
+        means[np.ix_(order, at)], covariance[block] = -z, T
+    return _AbsentMoments(means, covariance, logdet)
+
+
+def _eliminate(P: Array, right: Array, lacks: Array, widths: Array) -> _AbsentMoments:
+    """``P_hh^-1 right_h`` of each sample; the sums of P_hh^-1 and of the logarithmic determinants.
+
+    `lacks` is samples x views: somebody lacks each view, and those that lack the first come first.
+    """
+    k, m = int(widths[0]), int(lacks[:, 0].sum())
+    z, T = np.zeros_like(right), np.zeros_like(P)
+    R = whitening_matrix(P[:k, :k], "precision")
+    logdet = -2.0 * m * float(np.log(np.diagonal(R)).sum())
+    u = right[:m, :k] @ R.T
+    T[:k, :k] = m * (R.T @ R)
+    later, rest, block = _later_views(lacks[:m, 1:], widths)
+    if len(later):
+        V = R @ P[:k, rest]
+        below = _eliminate(P[block] - V.T @ V, right[:m, rest] - u @ V, lacks[:m, later], widths[later])
+        VT = V @ below.covariance
+        WT = R.T @ VT
+        T[:k, :k] += R.T @ (VT @ V.T) @ R
+        T[:k, rest], T[rest, :k], T[block] = -WT, -WT.T, below.covariance
+        z[:m, rest] = below.means
+        u -= below.means @ V.T
+        logdet += below.logdet
+    z[:m, :k] = u @ R
+    later, rest, block = _later_views(lacks[m:, 1:], widths)
+    if len(later):
+        below = _eliminate(P[block], right[m:, rest], lacks[m:, later], widths[later])
+        T[block] += below.covariance
+        z[m:, rest] = below.means
+        logdet += below.logdet
+    return _AbsentMoments(z, T, logdet)
+
+
+def _later_views(lacks: Array, widths: Array) -> tuple[Array, Any, Any]:
+    """Which views after the first somebody lacks, their variables, and the block of these in a matrix."""
+    lacked = np.concatenate([[False], lacks.any(axis=0)])
+    if lacked[1:].all():  # nothing has to be copied
+        rest = slice(widths[0], None)
+        return np.flatnonzero(lacked), rest, (rest, rest)
+    variables = np.flatnonzero(np.repeat(lacked, widths))
+    return np.flatnonzero(lacked), variables, np.ix_(variables, variables)
+
+
+class _EMProblem:
+    """Rows of scores with whole blocks missing.
 
     Of what is observed, sums over samples are made once: of products, of scores where another is
     there, of pairs.
     """
 
     def __init__(self, X: Array, observed: Array, widths: Sequence[int], psi: Array) -> None:
-        self.size, self.psi = len(X), psi
-        self.tree = AbsenceTree(observed, widths)
-        observed = observed[self.tree.order]
+        self.size, self.psi, self.observed, self.widths = len(X), psi, observed, widths
         self.present = np.repeat(observed, widths, axis=1).astype(np.float64)
-        self.X = X[self.tree.order] * self.present
+        self.X = X * self.present
         self.products, self.sums = self.X.T @ self.X, self.X.T @ self.present
         self.pairs = self.present.T @ self.present
         starts = np.cumsum(widths) - widths
@@ -167,30 +242,29 @@ class EMProblem:
         across = self.sums * mu
         return np.asarray(self.products - across - across.T + self.pairs * np.outer(mu, mu))
 
-
-def evaluate(problem: EMProblem, ridge: float, point: Point) -> UpdateEvaluation:
-    """Penalised negative log-likelihood at (mu, Sigma), and the EM update."""
-    mu, Sigma = point
-    n, weight = problem.size, ridge * problem.size
-    L = cholesky(Sigma, "covariance")
-    P, logdet = cholesky_inverse(L), cholesky_logdet(L)
-    Y = problem.X - mu * problem.present
-    right = np.zeros_like(Y)
-    for block, rows in problem.absent:
-        right[rows, block] = Y[rows] @ P[:, block]
-    given = problem.tree.condition(P, right)
-    shift = (Y.sum(axis=0) + given.means.sum(axis=0)) / n
-    half, cross = Y + given.means / 2, np.zeros_like(Sigma)
-    for block, rows in problem.absent:
-        cross[:, block] = half[rows].T @ given.means[rows, block]
-    # completed' completed, of which what is observed is known
-    scatter = problem.observed_scatter(mu) + cross + cross.T
-    # x_o' Sigma_oo^-1 x_o = z' P z of the completed z, and logdet Sigma_oo = logdet Sigma + logdet P_hh
-    value = n * logdet + given.logdet + float(np.vdot(P, scatter))
-    value += weight * (logdet + float(problem.psi @ np.diagonal(P)))
-    scatter += given.covariance - n * np.outer(shift, shift)
-    scatter[np.diag_indices_from(scatter)] += weight * problem.psi
-    return UpdateEvaluation(point, value / 2, (mu + shift, scatter / (n + weight)))
+    def evaluate(self, ridge: float, point: Point) -> UpdateEvaluation:
+        """Penalised negative log-likelihood at (mu, Sigma), and the EM update."""
+        mu, Sigma = point
+        n, weight = self.size, ridge * self.size
+        L = cholesky(Sigma, "covariance")
+        P, logdet = cholesky_inverse(L), cholesky_logdet(L)
+        Y = self.X - mu * self.present
+        right = np.zeros_like(Y)
+        for block, rows in self.absent:
+            right[rows, block] = Y[rows] @ P[:, block]
+        given = _absent_moments(P, right, self.observed, self.widths)
+        shift = (Y.sum(axis=0) + given.means.sum(axis=0)) / n
+        half, cross = Y + given.means / 2, np.zeros_like(Sigma)
+        for block, rows in self.absent:
+            cross[:, block] = half[rows].T @ given.means[rows, block]
+        # completed' completed, of which what is observed is known
+        scatter = self.observed_scatter(mu) + cross + cross.T
+        # x_o' Sigma_oo^-1 x_o = z' P z of the completed z, and logdet Sigma_oo = logdet Sigma + logdet P_hh
+        value = n * logdet + given.logdet + float(np.vdot(P, scatter))
+        value += weight * (logdet + float(self.psi @ np.diagonal(P)))
+        scatter += given.covariance - n * np.outer(shift, shift)
+        scatter[np.diag_indices_from(scatter)] += weight * self.psi
+        return UpdateEvaluation(point, value / 2, (mu + shift, scatter / (n + weight)))
 
 
 @estimator
@@ -264,27 +338,32 @@ class EMFill(RegularisedCompleter):
     _patience, _path_patience = 1, 1  # steps get short at the end only, and errors fall and rise once
 
     def _make_fitter(self, X: KernelViews, earlier: StrengthFitter | None = None) -> StrengthFitter:
-        return EMFitter(self, X, cast("EMFitter | None", earlier))
+        return _EMFitter(self, X, cast("_EMFitter | None", earlier))
 
-    def _make_problem(self, X: KernelViews) -> tuple[EMProblem, list[Array]]:
+    def _make_problem(self, X: KernelViews) -> tuple[_EMProblem, list[Array]]:
         """Find the axes; the scores of the samples that have some view are the data, zero where absent."""
-        self._scores = [ViewScores.of(X.block(name), self.n_components) for name in X.names]
-        self._bases = bases = [scores.basis for scores in self._scores]
+        self._scores = [_ViewScores.of(X.block(name), self.n_components) for name in X.names]
+        self._bases = [scores.basis for scores in self._scores]
         self.n_components_ = tuple(len(scores.variances) for scores in self._scores)
-        with_view, known = X.observed.any(axis=1), row_coordinates(bases, X)
+        with_view, known = X.observed.any(axis=1), self._row_coordinates(X)
         # a score's variance in the prior is the mean of its view's
         means = [scores.variances.sum() / max(len(scores.variances), 1) for scores in self._scores]
         psi = np.repeat(means, self.n_components_)
-        problem = EMProblem(np.hstack(known)[with_view], X.observed[with_view], self.n_components_, psi)
+        problem = _EMProblem(np.hstack(known)[with_view], X.observed[with_view], self.n_components_, psi)
         return problem, known
 
     def _predict_coordinates(self, known: Sequence[Array], observed: Array) -> list[Coordinates]:
-        widths = np.array(self.n_components_)
         P = cholesky_inverse(cholesky(self.covariance_, "covariance"))
         X = np.hstack(known) - self.mean_
-        variances = fill_with_means(self.covariance_, P, X, observed, widths)
+        variances = np.zeros_like(X)
+        for pattern, rows in group_by_pattern(observed):
+            there = np.repeat(pattern, self.n_components_)
+            o, h = np.flatnonzero(there), np.flatnonzero(~there)
+            given = ConditionalGaussian.by_precision(P, o, h)
+            X[np.ix_(rows, h)] = X[np.ix_(rows, o)] @ given.B
+            variances[np.ix_(rows, h)] = np.diagonal(given.covariance)
         X += self.mean_
-        ends = np.cumsum(widths)[:-1]
+        ends = np.cumsum(self.n_components_)[:-1]
         parts = zip(self._scores, np.split(X, ends, axis=1), np.split(variances, ends, axis=1), strict=True)
         return [
             Coordinates(add_mean_coordinate(x), scores.size * s.sum(axis=1) + scores.outside)
@@ -292,14 +371,14 @@ class EMFill(RegularisedCompleter):
         ]
 
 
-class EMFitter(StrengthFitter):
+class _EMFitter(StrengthFitter):
     """Fits from where the fit before ended: its E-step with another prior in the M-step.
 
     `moments` are the mean and the covariance of the completed samples, without the prior; at first the
     prior, or what an `earlier` fit found, which had some cells hidden.
     """
 
-    def __init__(self, completer: EMFill, X: KernelViews, earlier: EMFitter | None = None) -> None:
+    def __init__(self, completer: EMFill, X: KernelViews, earlier: _EMFitter | None = None) -> None:
         self.X, self.completer = X, completer
         self.problem, self.known = completer._make_problem(X)
         self.bases = cast("Sequence[MeanBasis]", completer._bases)
@@ -307,7 +386,7 @@ class EMFitter(StrengthFitter):
 
     def __call__(self, strength: float, **options: Any) -> Solution[AccelerationState]:
         first = self.problem.with_prior(self.moments, strength)
-        solution = accelerate(lambda point: evaluate(self.problem, strength, point), first, **options)
+        solution = accelerate(lambda point: self.problem.evaluate(strength, point), first, **options)
         self.completer.mean_, self.completer.covariance_ = solution.state.at.point
         self.moments = self.problem.without_prior(solution.state.at.following, strength)
         return solution

@@ -7,7 +7,7 @@ import numpy as np
 
 from absentia.core import Array, Operator, estimator, serializable
 from absentia.data import KernelViews
-from absentia.methods.completion._subspace import Basis, Coordinates, SubspaceCompleter
+from absentia.methods.completion._base import Basis, Coordinates, SubspaceCompleter
 
 
 @estimator
@@ -39,7 +39,7 @@ class ZeroFill(SubspaceCompleter):
 
 @serializable
 @dataclass(frozen=True)
-class ConstantBasis(Basis):
+class _ConstantBasis(Basis):
     """One axis that has the same kernel value with every sample; no combination of samples has."""
 
     value: float
@@ -101,4 +101,4 @@ def _mean_basis(K: Operator, *, constant: bool) -> Basis:
     if not constant:
         return basis
     mean = float(basis.G.mean()) if m else 0.0
-    return ConstantBasis(basis.C, np.full((m, 1), mean), np.full((1, 1), mean), mean)
+    return _ConstantBasis(basis.C, np.full((m, 1), mean), np.full((1, 1), mean), mean)

@@ -13,17 +13,7 @@ from typing import Self, TypeVar
 
 import numpy as np
 
-from absentia.core import (
-    Array,
-    Gram,
-    Operator,
-    RandomState,
-    evaluate_path,
-    get_factors,
-    has_factors,
-    make_generator,
-)
-from absentia.core.linalg import thin_gram
+from absentia.core import Array, RandomState, evaluate_path, make_generator
 from absentia.data import KernelViews, order_kernels
 from absentia.data.missingness import fixed_per_view
 
@@ -34,7 +24,7 @@ MAX_SAMPLES = 2500
 #: So many kernel values are formed at once to be compared.
 _MAX_VALUES = 1 << 24
 
-Key = TypeVar("Key")
+_Key = TypeVar("_Key")
 
 
 @dataclass(frozen=True)
@@ -69,6 +59,16 @@ class Holdout:
         keep[X.observed.any(axis=1) & ~(X.observed & keep).any(axis=1)] = True
         return cls(X, X.hide(keep))
 
+    @classmethod
+    def of_rows(cls, X: KernelViews) -> Self:
+        """Hide one view of each new sample that has several; which one, its id decides."""
+        keep = np.ones_like(X.observed)
+        for t, (sample, present) in enumerate(zip(X.ids.tolist(), X.observed, strict=True)):
+            views = np.flatnonzero(present)
+            if len(views) > 1:
+                keep[t, views[zlib.crc32(repr(sample).encode()) % len(views)]] = False
+        return cls(X, X.hide(keep))
+
     @property
     def hidden(self) -> Array:
         """Which cells are hidden, samples x views."""
@@ -81,31 +81,44 @@ class Holdout:
 
     def error(self, completed: KernelViews) -> float:
         """Relative error of the hidden cells in the `completed` part, mean over views."""
-        return relative_error(self.whole, completed, self.part.observed)
+        errors = self.errors(completed)
+        return float(np.mean(list(errors.values()))) if errors else 0.0
 
     def errors(self, completed: KernelViews) -> dict[str, float]:
         """Relative error of the hidden cells by view; views without any are left out."""
-        return _view_errors(self.whole, completed, self.part.observed)
+        truth, errors = self.whole, {}
+        for v, (name, present) in enumerate(zip(truth.names, truth.observed.T, strict=True)):
+            hidden = np.flatnonzero(self.hidden[:, v])
+            kept = present & self.part.observed[:, v] if truth.square else truth.column_observed[:, v]
+            if len(hidden) and kept.any():
+                squares = self._sum_squares(completed, v, hidden, np.flatnonzero(kept))
+                if truth.square:
+                    squares = 2 * squares + self._sum_squares(completed, v, hidden, hidden)
+                errors[name] = float(np.sqrt(squares[0] / max(squares[1], 1e-300)))
+        return errors
+
+    def _sum_squares(self, completed: KernelViews, v: int, rows: Array, columns: Array) -> Array:
+        """Sums of squares of the differences, and of the true values, in a block of view `v`."""
+        name = self.whole.names[v]
+        K, K_hat = self.whole.operator(name), completed.operator(name)
+        inside_rows = np.cumsum(self.whole.observed[:, v]) - 1
+        inside_columns = np.cumsum(self.whole.column_observed[:, v]) - 1
+        sums, step = np.zeros(2), max(_MAX_VALUES // len(columns), 1)
+        for chunk in (rows[start : start + step] for start in range(0, len(rows), step)):
+            true = K.block(inside_rows[chunk], inside_columns[columns])
+            difference = K_hat.block(chunk, columns) - true
+            sums += float(np.vdot(difference, difference)), float(np.vdot(true, true))
+        return sums
 
     def curve(
         self,
-        path: Iterable[Key],
-        complete: Callable[[Key], KernelViews],
+        path: Iterable[_Key],
+        complete: Callable[[_Key], KernelViews],
         patience: int = 2,
         hopeless: float = np.inf,
-    ) -> dict[Key, float]:
+    ) -> dict[_Key, float]:
         """Errors along a path of values, left as :func:`absentia.core.along_path` says."""
         return evaluate_path(path, lambda value: self.error(complete(value)), patience, hopeless)
-
-
-def mask_one_view_each(X: KernelViews) -> Array:
-    """Which cells of new samples to keep when each that has several views loses one, by its id."""
-    keep = np.ones_like(X.observed)
-    for t, (sample, present) in enumerate(zip(X.ids.tolist(), X.observed, strict=True)):
-        views = np.flatnonzero(present)
-        if len(views) > 1:
-            keep[t, views[zlib.crc32(repr(sample).encode()) % len(views)]] = False
-    return keep & X.observed
 
 
 def _subsample(X: KernelViews, max_samples: int, rng: np.random.Generator) -> KernelViews:
@@ -114,76 +127,3 @@ def _subsample(X: KernelViews, max_samples: int, rng: np.random.Generator) -> Ke
         return X
     drawn = np.sort(np.argsort(order_kernels(X).lottery(rng), kind="stable")[:max_samples])
     return X[np.ix_(drawn, drawn)]
-
-
-# ------------------------------------------------------------------------------------------- errors
-
-
-def relative_error(truth: KernelViews, completed: KernelViews, before: Array) -> float:
-    """Relative error of rows that `truth` has and that were absent `before`, mean over views."""
-    errors = _view_errors(truth, completed, before)
-    return float(np.mean(list(errors.values()))) if errors else 0.0
-
-
-def _view_errors(truth: KernelViews, completed: KernelViews, before: Array) -> dict[str, float]:
-    """The same by view, of those where there is something to measure."""
-    errors = {}
-    for v in range(truth.n_views):
-        present = truth.observed[:, v]
-        hidden = np.flatnonzero(present & ~before[:, v])
-        columns = np.flatnonzero(present & before[:, v] if truth.square else truth.column_observed[:, v])
-        if not len(hidden) or not len(columns):
-            continue
-        squares = _sum_squares(truth, completed, v, hidden, columns)
-        if truth.square:
-            squares = 2 * squares + _sum_squares(truth, completed, v, hidden, hidden)
-        errors[truth.names[v]] = float(np.sqrt(squares[0] / max(squares[1], 1e-300)))
-    return errors
-
-
-def _sum_squares(truth: KernelViews, completed: KernelViews, v: int, rows: Array, columns: Array) -> Array:
-    """Sums of squares of the differences, and of the true values, in a block of view `v`."""
-    name = truth.names[v]
-    inside = np.cumsum(truth.observed[:, v]) - 1, np.cumsum(truth.column_observed[:, v]) - 1
-    K, K_hat = truth.operator(name), completed.operator(name)
-    if len(rows) * len(columns) <= _MAX_VALUES:
-        return _compare_blocks(K, K_hat, rows, columns, inside)
-    by_factors = _compare_factors(K, K_hat, rows, columns, inside)
-    if by_factors is not None:
-        return by_factors
-    step = max(_MAX_VALUES // len(columns), 1)
-    chunks = [rows[start : start + step] for start in range(0, len(rows), step)]
-    return np.sum([_compare_blocks(K, K_hat, chunk, columns, inside) for chunk in chunks], axis=0)
-
-
-def _compare_blocks(
-    K: Operator, K_hat: Operator, rows: Array, columns: Array, inside: tuple[Array, Array]
-) -> Array:
-    true = K.block(inside[0][rows], inside[1][columns])
-    difference = K_hat.block(rows, columns) - true
-    return np.array([float(np.vdot(difference, difference)), float(np.vdot(true, true))])
-
-
-def _compare_factors(
-    K: Operator, K_hat: Operator, rows: Array, columns: Array, inside: tuple[Array, Array]
-) -> Array | None:
-    """The same where both are factors, those of the columns being the same: nothing is formed then.
-
-    With ``Phi_r Phi_c'`` the truth and ``F_r Phi_c'`` what was completed, the difference is
-    ``(F_r - Phi_r) Phi_c'``, whose sum of squares is ``<L' L, Phi_c' Phi_c>`` with L its left factor.
-    """
-    if not (isinstance(K, Gram) and K.left is K.right and has_factors(K_hat)):
-        return None
-    Phi, (F, _) = K.left, get_factors(K_hat)
-    width, Phi_columns = Phi.shape[1], Phi[inside[1][columns]]
-    if (
-        F.shape[1] < width
-        or not np.array_equal(F[columns, :width], Phi_columns)
-        or F[columns, width:].any()
-    ):
-        return None
-    if len(np.intersect1d(rows, columns)):  # what is added to the diagonal would count
-        return None
-    inner, Phi_rows = thin_gram(Phi_columns, Phi_columns), Phi[inside[0][rows]]
-    left_factors = F[rows, :width] - Phi_rows, Phi_rows
-    return np.array([float(np.vdot(thin_gram(left, left), inner)) for left in left_factors])

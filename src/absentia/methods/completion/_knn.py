@@ -38,8 +38,8 @@ from absentia.core import (
 )
 from absentia.core.linalg import is_constant_kernel
 from absentia.data import KernelViews
+from absentia.methods.completion._base import Basis, Coordinates, SubspaceCompleter
 from absentia.methods.completion._holdout import Holdout
-from absentia.methods.completion._subspace import Basis, Coordinates, SubspaceCompleter
 
 #: Squared distances that differ by less, where their mean over pairs is one, are the same but for rounding.
 _SAME = 1e-9
@@ -47,7 +47,7 @@ _SAME = 1e-9
 _PATH, _DEFAULT = (1, 2, 3, 5, 8, 12, 20, 30), 5
 
 
-def mean_pair_distance(K: Array) -> float:
+def _mean_pair_distance(K: Array) -> float:
     """Mean squared distance over all pairs of different samples: twice the features' sample variance."""
     m = len(K)
     if is_constant_kernel(K):
@@ -160,7 +160,7 @@ class KNNFill(SubspaceCompleter):
 
     def _fit_model(self, X: KernelViews) -> None:
         self._train = X
-        self._scales = [mean_pair_distance(X.block(name)) for name in X.names]
+        self._scales = [_mean_pair_distance(X.block(name)) for name in X.names]
         self._bases = [_sample_basis(X.operator(name)) for name in X.names]
         if self.n_neighbors == "heldout":
             self.n_neighbors_, self.mean_views_ = self._select_by_holdout(X)

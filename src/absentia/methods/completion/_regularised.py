@@ -11,7 +11,6 @@ from absentia.core import (
     Array,
     Iterative,
     NonNegative,
-    Operator,
     PositiveInt,
     RandomState,
     argmin_key,
@@ -20,8 +19,8 @@ from absentia.core import (
 )
 from absentia.core.optimize import AccelerationState, Callback, Solution, StoppingRule
 from absentia.data import KernelViews
+from absentia.methods.completion._base import Basis, Coordinates, SubspaceCompleter
 from absentia.methods.completion._holdout import Holdout
-from absentia.methods.completion._subspace import Basis, Coordinates, SubspaceCompleter
 
 #: Accelerated steps are uneven: so many in a row must change the objective by less than tol.
 _PATIENCE = 3
@@ -32,7 +31,8 @@ _PATIENCE = 3
 class MeanBasis(Basis):
     """A basis whose first axis is the mean of the observed samples.
 
-    Coordinates of a sample along the others are ``row @ probe - offset``, zero for the mean.
+    Coordinates of a sample along the others are ``row @ probe - offset``, `row` its kernel values with the
+    observed samples; zero for the mean.
     """
 
     probe: Array
@@ -49,26 +49,6 @@ class MeanBasis(Basis):
         probe = probe - probe.mean(axis=0)
         G = K @ C
         return cls(C, G, C.T @ G, probe, G[:, 0] @ probe)
-
-    def locate(self, rows: Operator) -> Array:
-        """Coordinates along the axes but the first, from kernel rows against the observed samples."""
-        return np.asarray(rows @ self.probe - self.offset)
-
-
-def row_coordinates(bases: Sequence[MeanBasis], X: KernelViews) -> list[Array]:
-    """Coordinates of the rows of `X` along the axes of each view, zero where a sample lacks it."""
-    coordinates = []
-    for k, (name, basis) in enumerate(zip(X.names, bases, strict=True)):
-        rows = np.zeros((len(X), basis.probe.shape[1]))
-        if len(basis.G):
-            rows[X.observed[:, k]] = basis.locate(X.operator(name))
-        coordinates.append(rows)
-    return coordinates
-
-
-def add_mean_coordinate(coordinates: Array) -> Array:
-    """Rows of W: one along the mean, and the coordinates along the other axes."""
-    return np.column_stack([np.ones(len(coordinates)), coordinates])
 
 
 class StrengthFitter(ABC):
@@ -140,7 +120,18 @@ class RegularisedCompleter(Iterative, SubspaceCompleter):
         return argmin_key(self.heldout_curve_), fitter
 
     def _find_coordinates(self, X: KernelViews) -> list[Coordinates]:
-        return self._locate_absent(row_coordinates(cast("Sequence[MeanBasis]", self._bases), X), X)
+        return self._locate_absent(self._row_coordinates(X), X)
+
+    def _row_coordinates(self, X: KernelViews) -> list[Array]:
+        """Coordinates of the rows of `X` along the axes of each view, zero where a sample lacks it."""
+        coordinates = []
+        bases = cast("Sequence[MeanBasis]", self._bases)
+        for name, basis, present in zip(X.names, bases, X.observed.T, strict=True):
+            rows = np.zeros((len(X), basis.probe.shape[1]))
+            if len(basis.G):
+                rows[present] = X.operator(name) @ basis.probe - basis.offset
+            coordinates.append(rows)
+        return coordinates
 
     def _locate_absent(
         self, known: Sequence[Array], X: KernelViews, wanted: Array | None = None

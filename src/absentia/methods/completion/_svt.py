@@ -50,7 +50,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import scipy.linalg
@@ -65,18 +65,12 @@ from absentia.core.linalg import (
 )
 from absentia.core.optimize import AccelerationState, Point, Solution, UpdateEvaluation, accelerate
 from absentia.data import KernelViews
-from absentia.methods.completion._regularised import (
-    MeanBasis,
-    RegularisedCompleter,
-    StrengthFitter,
-    add_mean_coordinate,
-    row_coordinates,
-)
-from absentia.methods.completion._subspace import Coordinates
+from absentia.methods.completion._base import Coordinates, add_mean_coordinate
+from absentia.methods.completion._regularised import MeanBasis, RegularisedCompleter, StrengthFitter
 
 
 @dataclass(frozen=True)
-class ViewBlock:
+class _ViewBlock:
     """A view's columns of the stacked matrix: centred kernel `X` of unit mean square row, who has it."""
 
     K: Array
@@ -85,25 +79,33 @@ class ViewBlock:
     size: float  # what X was divided by
 
     @classmethod
-    def of(cls, K: Array, v: Array) -> ViewBlock:
+    def of(cls, K: Array, v: Array) -> _ViewBlock:
         no_spread, K = is_constant_kernel(K), np.asarray(K, dtype=np.float64)
         X = center_kernel(K)
         size = np.inf if no_spread else float(np.linalg.norm(X)) / np.sqrt(len(X))
         return cls(K, X / size, v, size)
 
+    def loadings(self, A: Array, lam: float) -> tuple[Array, Array, Array]:
+        """``C = A (A'A + lam I)^-1`` on the rows it sees, ``X B`` and ``B' B`` with ``B = X' C``."""
+        A = A[self.v]
+        T = A.T @ A + lam * np.eye(A.shape[1])
+        C = cholesky_solve(cholesky(T, "factor moments"), A.T).T
+        B = self.X @ C
+        return C, self.X @ B, B.T @ B
 
-class SVTProblem:
+
+class _SVTProblem:
     """The stacked matrix of `size` samples, and who has which view."""
 
-    def __init__(self, blocks: Sequence[ViewBlock], observed: Array) -> None:
+    def __init__(self, blocks: Sequence[_ViewBlock], observed: Array) -> None:
         self.blocks, self.size = blocks, len(observed)
         self.patterns = [(np.flatnonzero(p), rows) for p, rows in group_by_pattern(observed)]
         self.total = sum(float(np.vdot(block.X, block.X)) for block in blocks)
 
     @classmethod
-    def of(cls, X: KernelViews) -> SVTProblem:
+    def of(cls, X: KernelViews) -> _SVTProblem:
         names = zip(X.names, X.observed.T, strict=True)
-        return cls([ViewBlock.of(X.block(name), np.flatnonzero(o)) for name, o in names], X.observed)
+        return cls([_ViewBlock.of(X.block(name), np.flatnonzero(o)) for name, o in names], X.observed)
 
     @cached_property
     def spectrum(self) -> tuple[Array, Array]:
@@ -125,14 +127,18 @@ class SVTProblem:
         rank = min(int((values >= (1 - DISTINCT_RTOL) * values[rank - 1]).sum()), max_rank)
         return (vectors[:, :rank] * np.sqrt(values[:rank]),)
 
-
-def loadings(block: ViewBlock, A: Array, lam: float) -> tuple[Array, Array, Array]:
-    """Of a view: ``C = A (A'A + lam I)^-1`` on the rows it sees, ``X B`` and ``B' B`` with ``B = X' C``."""
-    A = A[block.v]
-    T = A.T @ A + lam * np.eye(A.shape[1])
-    C = cholesky_solve(cholesky(T, "factor moments"), A.T).T
-    B = block.X @ C
-    return C, block.X @ B, B.T @ B
+    def evaluate(self, lam: float, point: Point) -> UpdateEvaluation:
+        """Objective at A with the best B, and the A that is best for that B."""
+        (A,) = point
+        right = np.zeros_like(A)
+        inner = []
+        value = 0.5 * self.total + 0.5 * lam * float(np.vdot(A, A))
+        for block in self.blocks:
+            _, XB, BB = block.loadings(A, lam)
+            right[block.v] += XB
+            inner.append(BB)
+            value -= 0.5 * float(np.vdot(A[block.v], XB))  # |X|^2 - 2 <X, A B'> + |A B'|^2 + lam |B|^2
+        return UpdateEvaluation(point, value, (_rows_given_views(self.patterns, right, inner, lam),))
 
 
 def _rows_given_views(
@@ -145,20 +151,6 @@ def _rows_given_views(
             T = sum((inner[v] for v in views.tolist()), lam * I)
             A[rows] = cholesky_solve(cholesky(T, "row moments"), right[rows].T).T
     return A
-
-
-def evaluate(problem: SVTProblem, lam: float, point: Point) -> UpdateEvaluation:
-    """Objective at A with the best B, and the A that is best for that B."""
-    (A,) = point
-    right = np.zeros_like(A)
-    inner = []
-    value = 0.5 * problem.total + 0.5 * lam * float(np.vdot(A, A))
-    for block in problem.blocks:
-        _, XB, BB = loadings(block, A, lam)
-        right[block.v] += XB
-        inner.append(BB)
-        value -= 0.5 * float(np.vdot(A[block.v], XB))  # |X|^2 - 2 <X, A B'> + |A B'|^2 + lam |B|^2
-    return UpdateEvaluation(point, value, (_rows_given_views(problem.patterns, right, inner, lam),))
 
 
 @estimator
@@ -221,19 +213,19 @@ class SVTFill(RegularisedCompleter):
     _strength, _path = "threshold", tuple(0.5 ** (i + 1) for i in range(6))
 
     def _make_fitter(self, X: KernelViews, earlier: StrengthFitter | None = None) -> StrengthFitter:
-        return SVTFitter(self, X)
+        return _SVTFitter(self, X)
 
-    def _lam(self, problem: SVTProblem, threshold: float) -> float:
+    def _lam(self, problem: _SVTProblem, threshold: float) -> float:
         largest = float(problem.spectrum[0][0])
         return threshold * largest if largest > 0 else 1.0  # no view says anything: all become the mean
 
-    def _set_bases(self, problem: SVTProblem, lam: float, point: Point) -> None:
+    def _set_bases(self, problem: _SVTProblem, lam: float, point: Point) -> None:
         """Bases of every view from the left factor A."""
         (A,) = point
         self._lam_, self._inner, bases = lam, [], []
         self._mean_diagonals = [float(np.diagonal(b.K).mean()) if len(b.K) else 0.0 for b in problem.blocks]
         for block in problem.blocks:
-            C, _, BB = loadings(block, A, lam)
+            C, _, BB = block.loadings(A, lam)
             # a row is read as B' x_t, with x_t = (centred row) / size
             bases.append(MeanBasis.of_axes(block.K, C, block.X @ C / block.size))
             self._inner.append(BB)
@@ -249,18 +241,18 @@ class SVTFill(RegularisedCompleter):
         return [Coordinates(W, np.maximum(mean - basis.squared_norms(W), 0.0)) for basis, mean in pairs]
 
 
-class SVTFitter(StrengthFitter):
+class _SVTFitter(StrengthFitter):
     """Fits from the zero-filled matrix: directions that a threshold shrank away would be slow to return."""
 
     def __init__(self, completer: SVTFill, X: KernelViews) -> None:
-        self.X, self.completer, self.problem = X, completer, SVTProblem.of(X)
+        self.X, self.completer, self.problem = X, completer, _SVTProblem.of(X)
 
     def __call__(self, strength: float, **options: Any) -> Solution[AccelerationState]:
         problem, lam = self.problem, self.completer._lam(self.problem, strength)
         first = problem.start(lam, int(self.completer.max_rank))
-        solution = accelerate(lambda point: evaluate(problem, lam, point), first, **options)
+        solution = accelerate(lambda point: problem.evaluate(lam, point), first, **options)
         self.completer._set_bases(problem, lam, solution.state.at.point)
         return solution
 
     def known_coordinates(self) -> list[Array]:
-        return row_coordinates(cast("Sequence[MeanBasis]", self.completer._bases), self.X)
+        return self.completer._row_coordinates(self.X)

@@ -56,7 +56,7 @@ def test_descent_chooses_landmarks_and_rank_that_complete_hidden_rows_best():
     own = rng.normal(size=(40, 4))
     features = {0.2: rng.normal(size=(40, 6)), 0.4: own @ rng.normal(size=(4, 6))}
     design = cvkt_descent.DescentOptions(None, 0.5, 50)
-    assert cvkt_descent.select_design(features, own @ own.T, design, rng) == (0.4, 0.5)
+    assert cvkt_descent._select_design(features, own @ own.T, design, rng) == (0.4, 0.5)
     kv = random_problem(24, 3)
     done = CVKT(solver="descent", n_iter=5).fit_transform(kv)
     assert np.isfinite(done.to_dense()).all()

@@ -5,7 +5,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia import MKC
-from absentia.methods.completion.mkc._problem import KernelCoordinates, fit_view_weights, simplex_minimum
+from absentia.methods.completion.mkc._problem import KernelCoordinates, _simplex_minimum, fit_view_weights
 from conftest import random_kernels, random_problem
 from helpers.mkc_problems import OPTIONS, VARIANTS
 
@@ -15,7 +15,7 @@ def test_the_weights_of_views_are_a_minimum_on_the_simplex(seed):
     rng = np.random.default_rng(seed)
     D = rng.standard_normal((5, 4 if seed % 2 else 9)) + 1.0  # singular for odd seeds
     H = D @ D.T
-    s = simplex_minimum(H)
+    s = _simplex_minimum(H)
     assert (s >= 0).all()
     np.testing.assert_allclose(s.sum(), 1, rtol=1e-12)
     gradient = H @ s

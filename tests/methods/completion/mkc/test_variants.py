@@ -8,10 +8,10 @@ from absentia.data._presence import Presence
 from absentia.methods.completion.mkc._problem import NewRows, disagreement_matrix, fit_view_weights
 from absentia.methods.completion.mkc._variants import (
     Heterogeneous,
-    agree_squared_norms,
-    fit_missing_rows,
-    minimize_in_ball,
-    solve_free_rows,
+    _agree_squared_norms,
+    _fit_missing_rows,
+    _minimize_in_ball,
+    _solve_free_rows,
 )
 from conftest import random_problem
 from helpers.mkc_problems import MODELS, OPTIONS, VARIANTS, halves, random_point, small_problem
@@ -57,7 +57,7 @@ def test_missing_rows_in_closed_form_equal_the_entries_solved_one_by_one():
     B = random_point(Heterogeneous(problem))[0]
     S = fit_view_weights(B)
     np.testing.assert_allclose(
-        fit_missing_rows(problem, B, S), reference.agreed(B, problem.observed, S, 0.7, 0.01), atol=1e-10
+        _fit_missing_rows(problem, B, S), reference.agreed(B, problem.observed, S, 0.7, 0.01), atol=1e-10
     )
 
 
@@ -133,7 +133,7 @@ def test_the_nearest_row_inside_a_ball_satisfies_its_optimality_conditions(rng):
     F = rng.standard_normal((9, 5))
     g = rng.standard_normal((4, 5)) * np.array([[0.1], [1.0], [10.0], [100.0]])
     most = np.full(4, 0.5)
-    f = minimize_in_ball(np.linalg.eigh(F.T @ F), g, most)
+    f = _minimize_in_ball(np.linalg.eigh(F.T @ F), g, most)
     length = (f**2).sum(axis=1)
     assert (length <= most * (1 + 1e-9)).all()
     residual = g - f @ (F.T @ F)
@@ -149,7 +149,7 @@ def test_own_values_of_a_new_sample_agree_where_it_lacks_views():
     S = np.array([[0, 0.7, 0.3], [0, 0, 1], [0, 1, 0]])  # only the first view is a mixture with the first
     known = np.array([[False, True, True], [True, True, True], [False, False, False]])
     square = np.array([[0, 2.0, 0.5], [3.0, 2.0, 1.0], [0, 0, 0]])
-    found = agree_squared_norms(disagreement_matrix(S), NewRows(known, [], [], square))
+    found = _agree_squared_norms(disagreement_matrix(S), NewRows(known, [], [], square))
     np.testing.assert_allclose(found, [[0.7 * 2 + 0.3 * 0.5, 2, 0.5], [3, 2, 1], [1, 1, 1]], atol=1e-5)
 
 
@@ -160,7 +160,7 @@ def test_free_rows_of_views_that_are_all_alike_are_alike(rng):
     known = np.array([[False, True, True], [True, False, False], [True, True, True]])
     C = [c * k[:, None] for k in known.T]
     rows = NewRows(known, [], C, (c**2).sum(axis=1)[:, None] * known)
-    f, square = solve_free_rows(disagreement_matrix(S), [F] * 3, rows)
+    f, square = _solve_free_rows(disagreement_matrix(S), [F] * 3, rows)
     for view in f:
         np.testing.assert_allclose(view, c, atol=1e-4)
     np.testing.assert_allclose(square, np.repeat((c**2).sum(axis=1)[:, None], 3, axis=1), atol=1e-4)

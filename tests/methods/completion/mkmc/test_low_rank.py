@@ -228,8 +228,8 @@ def matrices(n, n_views, q, seed=1):
 @pytest.mark.parametrize("common", [1, 4, 1000])
 @pytest.mark.parametrize("block", [1, 1 << 17])
 def test_sums_are_those_of_one_sample_after_the_other(monkeypatch, n_views, common, block):
-    monkeypatch.setattr(_low_rank, "MIN_COMMON", common)
-    monkeypatch.setattr(_low_rank, "BLOCK", block)
+    monkeypatch.setattr(_low_rank, "_MIN_COMMON", common)
+    monkeypatch.setattr(_low_rank, "_BLOCK", block)
     sees = visibility(90, n_views)
     E, extra, (W, F) = matrices(90, n_views, 4)
     visible = Visibility.of(sees)
@@ -251,7 +251,7 @@ def test_common_patterns_come_first_and_rare_samples_keep_their_order():
     n_common = visible.rows[-1].stop
     assert 0 < n_common < 90
     for rows, pattern in zip(visible.rows, visible.common, strict=True):
-        assert rows.stop - rows.start >= _low_rank.MIN_COMMON
+        assert rows.stop - rows.start >= _low_rank._MIN_COMMON
         assert (sees[visible.order[rows]] == pattern).all()
     assert (np.diff(visible.order[n_common:]) > 0).all()
     np.testing.assert_array_equal(visible.rare, sees[visible.order[n_common:]])
@@ -283,4 +283,4 @@ def test_of_rare_patterns_no_more_than_a_block_of_matrices_is_kept():
     visible.solver(E, extra)(W)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 3 * 8 * _low_rank.BLOCK + 3 * W.nbytes < 8 * n * q * q
+    assert peak < 3 * 8 * _low_rank._BLOCK + 3 * W.nbytes < 8 * n * q * q

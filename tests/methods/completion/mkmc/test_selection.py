@@ -31,7 +31,7 @@ def test_counting_by_inertia_equals_counting_eigenvalues():
         S = (A + A.T) / 2
         values = np.linalg.eigvalsh(S)
         for threshold in (-1.0, 0.0, 0.3, 2.0):
-            assert _selection.count_above(S, threshold) == (values > threshold).sum()
+            assert _selection._count_above(S, threshold) == (values > threshold).sum()
 
 
 def test_heldout_finds_the_rank_of_data_that_have_one():
@@ -67,11 +67,11 @@ def test_a_rank_that_fits_what_views_do_not_share_is_warned_of():
 
 def test_counting_rules_by_hand():
     S = np.diag([4.0, 2.0, 0.9, 0.05, 0.05])
-    assert _selection.count_components(S, "gk") == 2  # mean 1.4
-    assert _selection.count_components(S / 2, "gk") == 2
-    assert _selection.count_components(S, "kaiser") == 2
-    assert _selection.count_components(S * 2, "kaiser") == 3
-    assert _selection.count_components(np.eye(3), "gk") == 1  # at least one
+    assert _selection._count_eigenvalues(S, "gk") == 2  # mean 1.4
+    assert _selection._count_eigenvalues(S / 2, "gk") == 2
+    assert _selection._count_eigenvalues(S, "kaiser") == 2
+    assert _selection._count_eigenvalues(S * 2, "kaiser") == 3
+    assert _selection._count_eigenvalues(np.eye(3), "gk") == 1  # at least one
 
 
 def test_components_are_counted_on_the_zero_filled_mean_whatever_the_scale():
@@ -100,7 +100,7 @@ def test_eigenvalues_that_are_all_alike_are_not_counted_by_rounding():
     noise = 1e-14 * np.random.default_rng(0).standard_normal((30, 30))
     for sign in (1, -1):
         S = np.eye(30) + sign * (noise + noise.T)
-        assert _selection.count_components(S, "gk") == _selection.count_components(S, "kaiser") == 1
+        assert _selection._count_eigenvalues(S, "gk") == _selection._count_eigenvalues(S, "kaiser") == 1
 
 
 @pytest.mark.parametrize("model", ["pca", pytest.param("fa", marks=pytest.mark.slow)])
@@ -250,11 +250,11 @@ def test_the_check_for_too_many_components_goes_by_some_of_many_samples(monkeypa
     )
     kernels = data.kernels.hide(missingness.mcar(data.kernels, 0.2, random_state=0))
     whole = excess(kernels, n_components=6)
-    monkeypatch.setattr(_selection, "CHECK_SAMPLES", 45)
-    monkeypatch.setattr(_selection, "CHECK_SAMPLES_PER_COMPONENT", 1)
+    monkeypatch.setattr(_selection, "_CHECK_SAMPLES", 45)
+    monkeypatch.setattr(_selection, "_CHECK_SAMPLES_PER_COMPONENT", 1)
     part = excess(kernels, n_components=6)
     assert 0.4 * whole[0] < part[0] < 0.6 * whole[0]
     order = np.random.default_rng(0).permutation(90)
     assert excess(kernels[np.ix_(order, order)], n_components=6) == part
-    monkeypatch.setattr(_selection, "CHECK_SAMPLES_PER_COMPONENT", 15)
+    monkeypatch.setattr(_selection, "_CHECK_SAMPLES_PER_COMPONENT", 15)
     assert excess(kernels, n_components=6) == whole

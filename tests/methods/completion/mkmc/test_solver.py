@@ -61,12 +61,12 @@ def solver_of(model, size):
 @pytest.mark.parametrize("model", ["pca", "fa"])
 def test_short_runs_at_growing_ranks_are_runs_from_starts_of_their_own(model, monkeypatch):
     """One set of leading vectors serves several ranks; slowly, one is found for each."""
-    monkeypatch.setattr(_solver, "MIN_LEADING", 3)  # ranks 1 to 3 at once, 5 anew
+    monkeypatch.setattr(_solver, "_MIN_LEADING", 3)  # ranks 1 to 3 at once, 5 anew
     problem, solver = problem_of(random_problem(40, 4, 0.3)), solver_of(model, 40)
     runs, point = solver.short_runs(problem, 8, tol=1e-4, max_iter=10), None
     for q in (1, 2, 3, 5):
         first = low_rank_start(problem, NOISE[model], q, np.random.default_rng(0))
-        first = _solver.add_factors(first, point)
+        first = _solver._add_factors(first, point)
         point = _low_rank.solve_low_rank(problem, NOISE[model], first, tol=1e-4, max_iter=10).state.at.point
         found = runs(q)
         assert found[0].shape == (40, q)
@@ -78,7 +78,7 @@ def test_short_runs_of_large_problems_are_in_single_precision(monkeypatch):
     problem, solver = problem_of(random_problem(40, 4, 0.3)), solver_of("pca", 40)
     options = {"tol": 1e-4, "max_iter": 10}
     assert solver.short_runs(problem, 3, **options).problem.dtype == np.float64
-    monkeypatch.setattr(_solver, "LARGE", 40)
+    monkeypatch.setattr(_solver, "_LARGE", 40)
     single = solver.short_runs(problem, 3, **options)
     assert single.problem.dtype == np.float32
     assert single(3)[0].dtype == np.float32

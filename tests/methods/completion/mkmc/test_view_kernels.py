@@ -5,14 +5,9 @@ import pytest
 
 from absentia import MKMC, KernelViews, MeanFill, datasets, metrics, missingness
 from absentia.core import Dense
-from absentia.methods.completion.mkmc import _full as mkmc_full
-from absentia.methods.completion.mkmc import _low_rank
-from absentia.methods.completion.mkmc._view_kernels import (
-    ViewKernel,
-    center_kernels,
-    merge_views,
-    views_with_spread,
-)
+from absentia.methods.completion.mkmc import _low_rank, _view_kernels
+from absentia.methods.completion.mkmc._imputation import evaluate_full, full_model
+from absentia.methods.completion.mkmc._view_kernels import ViewKernel, merge_views
 from conftest import random_kernels, random_problem
 from helpers.mkmc_problems import MODELS, NOISE, em_step, placed, random_point
 
@@ -36,8 +31,8 @@ def test_views_that_see_the_same_samples_can_be_merged(model):
     both = [_low_rank.VisibleProblem.of(views, 30, 1e-3, "float64") for views in (apart, together)]
     if model == "full":
         point = (np.eye(30) + 0.1,)
-        found = [mkmc_full.evaluate(p, point) for p in both]
-        ends = [mkmc_full.as_operator(p, em_step(f)).to_dense() for p, f in zip(both, found, strict=True)]
+        found = [evaluate_full(p, point) for p in both]
+        ends = [full_model(p, em_step(f)).to_dense() for p, f in zip(both, found, strict=True)]
     else:
         point = random_point(30, 3, model)
         found = [_low_rank.evaluate(p, NOISE[model], placed(p, point)) for p in both]
@@ -89,10 +84,10 @@ def test_a_centred_kernel_is_that_of_the_differences_from_the_mean():
     dense = KernelViews.from_dense((Phi @ Phi.T)[None])
     factors = KernelViews.from_factors({"view0": (np.arange(12), Phi)})
     for kv in (dense, factors):
-        np.testing.assert_allclose(center_kernels(kv).block("view0"), wanted, atol=1e-10)
+        np.testing.assert_allclose(_view_kernels._center_kernels(kv).block("view0"), wanted, atol=1e-10)
     flat = KernelViews.from_factors({"view0": (np.arange(4), np.ones((4, 2)))})
-    assert views_with_spread(flat) == [False]
-    np.testing.assert_array_equal(center_kernels(flat).block("view0"), 2.0)
+    assert _view_kernels._views_with_spread(flat) == [False]
+    np.testing.assert_array_equal(_view_kernels._center_kernels(flat).block("view0"), 2.0)
 
 
 def test_draws_about_the_mean_average_to_the_completed_kernel():

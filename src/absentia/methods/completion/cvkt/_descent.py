@@ -51,20 +51,7 @@ _HIDDEN_SHARE = 0.2
 # ------------------------------------------------------------------------------------------ descent
 
 
-@dataclass(frozen=True)
-class TransferProblem:
-    """Centred features, and the centred kernel at unit norm, of the samples that are learned from."""
-
-    Psi: Array
-    K: Array
-
-    @classmethod
-    def of(cls, Psi: Array, K: Array) -> Self:
-        K = center_kernel(K)
-        return cls(Psi - Psi.mean(axis=0), K / (float(np.linalg.norm(K)) or 1.0))
-
-
-class Point(NamedTuple):
+class _Iterate(NamedTuple):
     """A transformation, its alignment, what the gradient is made from, and what the last step gained."""
 
     U: Array
@@ -75,59 +62,61 @@ class Point(NamedTuple):
     gain: float = 0.0
 
 
-def evaluate(problem: TransferProblem, U: Array) -> Point:
-    """The alignment of Eq. 4."""
-    Y = problem.Psi @ U
-    KY, YY = problem.K @ Y, Y.T @ Y
-    norm = float(np.linalg.norm(YY))
-    return Point(U, float(np.vdot(Y, KY)) / norm if norm > 0 else 0.0, Y, KY, YY)
+@dataclass(frozen=True)
+class AlignmentProblem:
+    """Centred features, and the centred kernel at unit norm, of the samples that are learned from."""
 
+    Psi: Array
+    K: Array
 
-def gradient(problem: TransferProblem, point: Point) -> Array:
-    """Of the alignment.  It does not change along U itself, so this is tangent to the sphere as it is."""
-    norm = float(np.linalg.norm(point.YY))
-    if not norm > 0:
-        return np.zeros_like(point.U)
-    return np.asarray(problem.Psi.T @ (2 / norm * (point.KY - point.value / norm * (point.Y @ point.YY))))
+    @classmethod
+    def of(cls, Psi: Array, K: Array) -> Self:
+        K = center_kernel(K)
+        return cls(Psi - Psi.mean(axis=0), K / (float(np.linalg.norm(K)) or 1.0))
 
+    def evaluate(self, U: Array) -> _Iterate:
+        """The alignment of Eq. 4."""
+        Y = self.Psi @ U
+        KY, YY = self.K @ Y, Y.T @ Y
+        norm = float(np.linalg.norm(YY))
+        return _Iterate(U, float(np.vdot(Y, KY)) / norm if norm > 0 else 0.0, Y, KY, YY)
 
-def _ascend(problem: TransferProblem, point: Point) -> Point:
-    """One step of steepest descent (of minus the alignment) with backtracking."""
-    direction = gradient(problem, point)
-    slope = float(np.vdot(direction, direction))
-    if not slope > 0:
-        return point
-    # at first, unit length; then twice as far as would gain what the last step gained
-    step = 4 * point.gain / slope if point.gain > 0 else 1 / math.sqrt(slope)
-    for _ in range(25):
-        U = point.U + step * direction
-        candidate = evaluate(problem, U / np.linalg.norm(U))
-        gain = candidate.value - point.value
-        if gain >= 1e-4 * step * slope:
-            return candidate._replace(gain=gain)
-        step /= 2
-    return point
+    def gradient(self, at: _Iterate) -> Array:
+        """Of the alignment: tangent to the sphere as it is, since nothing changes along U itself."""
+        norm = float(np.linalg.norm(at.YY))
+        if not norm > 0:
+            return np.zeros_like(at.U)
+        return np.asarray(self.Psi.T @ (2 / norm * (at.KY - at.value / norm * (at.Y @ at.YY))))
 
+    def maximize(self, rank: int, rng: np.random.Generator, n_iter: int = 200) -> Solution[_Iterate]:
+        """`n_iter` steps of steepest ascent from a random start; the trace holds the alignment."""
+        U = rng.standard_normal((self.Psi.shape[1], rank))
+        start = self.evaluate(U / np.linalg.norm(U))
+        return iterate(self._step, lambda at: at.value, start, stop=StoppingRule(0.0), max_iter=n_iter)
 
-def steepest(
-    problem: TransferProblem, rank: int, rng: np.random.Generator, n_iter: int = 200
-) -> Solution[Point]:
-    """`n_iter` steps from a random start; the trace holds the alignment."""
-    U = rng.standard_normal((problem.Psi.shape[1], rank))
-    return iterate(
-        lambda point: _ascend(problem, point),
-        lambda point: point.value,
-        evaluate(problem, U / np.linalg.norm(U)),
-        stop=StoppingRule(0.0),
-        max_iter=n_iter,
-    )
+    def _step(self, at: _Iterate) -> _Iterate:
+        """One step along the gradient with backtracking."""
+        direction = self.gradient(at)
+        slope = float(np.vdot(direction, direction))
+        if not slope > 0:
+            return at
+        # at first, unit length; then twice as far as would gain what the last step gained
+        step = 4 * at.gain / slope if at.gain > 0 else 1 / math.sqrt(slope)
+        for _ in range(25):
+            U = at.U + step * direction
+            candidate = self.evaluate(U / np.linalg.norm(U))
+            gain = candidate.value - at.value
+            if gain >= 1e-4 * step * slope:
+                return candidate._replace(gain=gain)
+            step /= 2
+        return at
 
 
 # ------------------------------------------------------------------------------------------ one view
 
 
 @serializable
-class Rescaling(NamedTuple):
+class _Rescaling(NamedTuple):
     """Values ``v`` become ``factor * v + shift``."""
 
     factor: float
@@ -148,13 +137,13 @@ class Rescaling(NamedTuple):
 
 @serializable
 @dataclass(frozen=True)
-class ViewTransfer:
+class _ViewTransfer:
     """One view: the others' feature maps, the transformation, and what it makes of the samples."""
 
     maps: Sequence[FeatureMap]
     U: Array
     Z: Array  # Psi U of the training samples
-    rescaling: Rescaling
+    rescaling: _Rescaling
     mean: float  # of the observed kernel, for samples nothing can be transferred to
     trace: Array
 
@@ -180,14 +169,14 @@ def _heldout_error(
 ) -> float:
     """Completion error (Eq. 7) of a kernel, learned without its rows and columns `hidden`."""
     visible = np.setdiff1d(np.arange(len(K)), hidden)
-    problem = TransferProblem.of(Psi[visible], K[np.ix_(visible, visible)])
-    Z = Psi @ steepest(problem, as_count(rank, Psi.shape[1]), rng, n_iter).state.U
-    completed = Rescaling.fit(K[np.ix_(visible, visible)], Z @ Z.T).apply(Z @ Z.T)
+    problem = AlignmentProblem.of(Psi[visible], K[np.ix_(visible, visible)])
+    Z = Psi @ problem.maximize(as_count(rank, Psi.shape[1]), rng, n_iter).state.U
+    completed = _Rescaling.fit(K[np.ix_(visible, visible)], Z @ Z.T).apply(Z @ Z.T)
     norms = float(np.linalg.norm(K)) * float(np.linalg.norm(completed))
     return 1 - float(np.vdot(K, completed)) / norms if norms > 0 else 1.0
 
 
-def select_design(
+def _select_design(
     features: Mapping[float, Array], K: Array, options: DescentOptions, rng: np.random.Generator
 ) -> tuple[float, float]:
     """The share of landmarks (the keys of `features`) and the rank that complete hidden rows best."""
@@ -206,7 +195,7 @@ def select_design(
 
 def _fit_view(
     X: KernelViews, v: int, numbers: Array, options: DescentOptions, rng: np.random.Generator
-) -> ViewTransfer:
+) -> _ViewTransfer:
     """Select the share of landmarks and the rank if they are not given, then run the descent."""
     present, other = X.observed[:, v], has_other_view(X.observed, v)
     K = np.asarray(X.block(X.names[v]), dtype=np.float64)
@@ -220,16 +209,16 @@ def _fit_view(
         features[share] = stack_other_views(view_features(X, maps[share]), v, np.ones(len(X), dtype=bool))
     train_features = {share: Psi[train] for share, Psi in features.items()}
     K_train = K[np.ix_(other[present], other[present])]
-    share, rank = select_design(train_features, K_train, options, rng)
+    share, rank = _select_design(train_features, K_train, options, rng)
     Psi = features[share]
     if not train.any():
         U, trace = np.zeros((Psi.shape[1], 1)), np.zeros(0)
     else:
-        problem = TransferProblem.of(train_features[share], K_train)
-        solution = steepest(problem, as_count(rank, Psi.shape[1]), rng, options.n_iter)
+        problem = AlignmentProblem.of(train_features[share], K_train)
+        solution = problem.maximize(as_count(rank, Psi.shape[1]), rng, options.n_iter)
         U, trace = solution.state.U, solution.trace
     Z = Psi @ U
-    return ViewTransfer(maps[share], U, Z, Rescaling.fit(K, Z[other] @ Z[other].T), mean, trace)
+    return _ViewTransfer(maps[share], U, Z, _Rescaling.fit(K, Z[other] @ Z[other].T), mean, trace)
 
 
 # ------------------------------------------------------------------------------------------ all views
@@ -240,7 +229,7 @@ def _fit_view(
 class DescentTransfer:
     """Everything learned, view by view; samples and views in the order that draws are made in."""
 
-    views: Sequence[ViewTransfer]
+    views: Sequence[_ViewTransfer]
     keep: bool
     observed: Array
     order: CanonicalOrder

@@ -24,8 +24,7 @@ whose penalty leave-one-out selects in closed form.  That is the default.
 =====================  =========================================================================
 `solver`               completed kernel
 =====================  =========================================================================
-``"ridge"``            ``W K W'``, W the weights of ridge regression with intercept;
-                       ``_ridge``, in ``_rounds``
+``"ridge"``            ``W K W'``, W the weights of ridge regression with intercept; ``_ridge``
 ``"closed"``           the same, W those of the aligned optimum of a given rank (and ridge)
 ``"descent"``          the paper's; ``_descent``
 =====================  =========================================================================
@@ -38,7 +37,7 @@ paper       here                             is
 Phi^(v)     ``Phi``, ``features``            features of a view
 Psi^(v)     ``Psi``                          features of all other views
 I^(v)       ``observed[:, v]``               samples observed in view v
-U^(v)       ``PrincipalAxes``, ``Refill``    what takes Psi to the view
+U^(v)       ``axes``, ``weights``            what takes Psi to the view
 ==========  ===============================  ===============================================
 
 Departures from the paper
@@ -77,8 +76,8 @@ from absentia.core import (
     make_generator,
 )
 from absentia.data import KernelViews, order_kernels
+from absentia.methods.completion._base import Coordinates, SubspaceCompleter
 from absentia.methods.completion._holdout import MAX_SAMPLES, Holdout
-from absentia.methods.completion._subspace import Coordinates, SubspaceCompleter
 from absentia.methods.completion.cvkt._descent import DescentOptions, DescentTransfer
 from absentia.methods.completion.cvkt._features import (
     TOTAL_LANDMARKS,
@@ -86,8 +85,12 @@ from absentia.methods.completion.cvkt._features import (
     draw_landmarks,
     keeps_values,
 )
-from absentia.methods.completion.cvkt._ridge import RidgeOptions
-from absentia.methods.completion.cvkt._rounds import CrossViewRegression, Round, TransferData, locate_hidden
+from absentia.methods.completion.cvkt._ridge import (
+    CrossViewRegression,
+    RidgeOptions,
+    TransferData,
+    TransferRound,
+)
 
 #: Numbers of rounds that are tried, each with these shares of the first round's ridge in later ones.
 _PATH, _EASINGS = (1, 2, 3, 4, 6, 8), (1.0, 0.5)
@@ -216,27 +219,23 @@ class CVKT(SubspaceCompleter):
         # half as many landmarks, where there are some, tell as well how many rounds are good
         landmarks = self._landmarks(holdout.part, TOTAL_LANDMARKS // 2)
         data, curves = TransferData.of(holdout.part, landmarks), {}
-        first = next(data.rounds(self._options()))
-        first_error = holdout.error(self._complete_round(holdout, first))
+        first = next(data.rounds(self._options())).transfers
         for easing in _EASINGS if self.ridge == "loo" else _EASINGS[:1]:
-            rounds = enumerate(data.rounds(self._options(easing), first.transfers), start=1)
+            rounds = enumerate(data.rounds(self._options(easing), first), start=1)
 
             def error(n_rounds: int, rounds: Any = rounds) -> float:
                 last = next(this for number, this in rounds if number == n_rounds)
-                return first_error if n_rounds == 1 else holdout.error(self._complete_round(holdout, last))
+                return holdout.error(self._complete_round(holdout.part, last))
 
             curves[easing] = evaluate_path(_PATH, error)
         easing = argmin_key({key: min(curve.values()) for key, curve in curves.items()})
         self.heldout_curve_ = curves[easing]
         return int(argmin_key(self.heldout_curve_)), easing
 
-    def _complete_round(self, holdout: Holdout, last: Round) -> KernelViews:
-        """Kernels as a round completes them, of absent samples at least those that are hidden."""
-        located = locate_hidden(last, holdout.hidden) if self._keep else None
-        if located is None:
-            model, coordinates = CrossViewRegression.of_round(last, [], np.zeros(0), keep=self._keep)
-            located = list(model.bases), coordinates
-        return holdout.part.completed(self._complete_square(holdout.part, *located))
+    def _complete_round(self, part: KernelViews, last: TransferRound) -> KernelViews:
+        """Kernels `part` as a round completes them."""
+        model, coordinates = CrossViewRegression.of_round(last, [], np.zeros(0), keep=self._keep)
+        return part.completed(self._complete_square(part, model.bases, coordinates))
 
     def _keeps_values(self, observed: Array, v: int) -> Array:
         return keeps_values(observed, v, self._keep)

@@ -21,7 +21,7 @@ from absentia.core.linalg import rounding_level, symmetrize, thin_gram
 from absentia.data import KernelViews
 
 #: Up to so many features of all views together every sample is a landmark; beyond, so many are shared out.
-MAX_FEATURES, TOTAL_LANDMARKS = 2000, 600
+_MAX_FEATURES, TOTAL_LANDMARKS = 2000, 600
 
 
 @serializable
@@ -107,7 +107,7 @@ def eigh(A: Array) -> tuple[Array, Array]:
 
 def default_landmarks(X: KernelViews, total: int = TOTAL_LANDMARKS) -> int | None:
     """Landmarks of each view by default: None (all samples) while all views' features are few."""
-    if sum(_max_features(X.operator(name)) for name in X.names) <= MAX_FEATURES:
+    if sum(_max_features(X.operator(name)) for name in X.names) <= _MAX_FEATURES:
         return None
     return max(total // X.n_views, 1)
 

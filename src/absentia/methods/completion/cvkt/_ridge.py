@@ -1,4 +1,4 @@
-"""Ridge regression from the other views' features to one view's, in closed form.
+"""Ridge regression from the other views' features to one view's, in closed form, in one or more rounds.
 
 For one view, with ``psi_t`` the other views' features of sample t (see ``_features``) and I the samples
 that have the view and another one:
@@ -10,21 +10,20 @@ that have the view and another one:
 Everything is kept as ``W = X weights'`` with thin ``X = [1, other, y]``: ``other`` is one where a sample
 has another view.  The row of a sample that has none is [1, 0, 0], which is the mean of the view.
 
-Where the ridge is known, and only features of absent samples are wanted, no axes are needed:
+Where the ridge is known no principal axes are needed.  With Psi centred, the same weights are
 
-    phi_t = mean Phi + (psi_t - mean Psi)' (Psi' Psi + lambda)^-1 Psi' Phi          (Psi centred),
+    Y_all B' = Psi_all (Psi' Psi + lambda)^-1 Psi' = (Psi_all Psi') (Psi Psi' + lambda)^-1,
 
-or, where there are more features than samples, with ``S = Psi Psi'`` instead,
+one Cholesky factorisation of the smaller of two matrices.
 
-    phi_t = mean Phi + s_t' (S + lambda)^-1 Phi,     s_t the centred kernel values of t.
-
-Either is one Cholesky factorisation (:class:`RidgeSolve`).  S is the sum of the views' kernels but for one,
-so that it is the sum of all less one: every view's kernel is formed once a round.
+After a round, what is absent in a view is filled with what was transferred, and everything is learned
+again.  The first round selects its ridge by leaving one out, for which it needs principal axes; later ones
+keep it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple, Self
@@ -32,12 +31,25 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 import scipy.linalg
 
-from absentia.core import Array, argmin_key, choose_rank, serializable
-from absentia.core.linalg import cholesky, cholesky_solve
-from absentia.methods.completion.cvkt._features import as_count, eigh, has_other_view, stack_other_views
+from absentia.core import Array, Operator, argmin_key, choose_rank, serializable
+from absentia.core.linalg import symmetrize, whitening_matrix
+from absentia.data import KernelViews
+from absentia.methods.completion._base import Basis, Coordinates
+from absentia.methods.completion.cvkt._features import (
+    FeatureMap,
+    as_count,
+    eigh,
+    feature_map,
+    has_other_view,
+    keeps_values,
+    stack_other_views,
+    view_features,
+)
 
 #: What leave-one-out selects from, in units of the mean eigenvalue: half decades.
-GRID = np.logspace(-4, 2, 13)
+_GRID = np.logspace(-4, 2, 13)
+#: With less of a ridge than that, in units of the mean eigenvalue, solving would lose too many digits.
+_MIN_SOLVE_RIDGE = 1e-5
 
 
 class RidgeOptions(NamedTuple):
@@ -49,33 +61,21 @@ class RidgeOptions(NamedTuple):
     easing: float = 1.0  # ridge of later rounds, as a share of that of the first
 
 
-@serializable
-@dataclass(frozen=True)
-class PrincipalAxes:
-    """Principal axes of features: ``y = (psi - mean) axes``; ``squares`` are the column sums of y^2."""
-
-    mean: Array
-    axes: Array
-    squares: Array
-
-    @classmethod
-    def of(cls, Psi: Array) -> Self:
-        """Of the rows of `Psi`, through the smaller of its two Gram matrices."""
-        n, m = Psi.shape
-        mean = Psi.mean(axis=0) if n else np.zeros(m)
-        Psi = Psi - mean
-        if not min(n, m):
-            return cls(mean, np.zeros((m, 0)), np.zeros(0))
-        w, V = eigh(Psi.T @ Psi if m <= n else Psi @ Psi.T)
-        positive = w > max(n, m) * np.finfo(np.float64).eps * max(w[-1], 0.0)
-        w, V = w[positive], V[:, positive]
-        return cls(mean, V if m <= n else Psi.T @ (V / np.sqrt(w)), w)
-
-    def transform(self, Psi: Array) -> Array:
-        return np.asarray((Psi - self.mean) @ self.axes)
+# ------------------------------------------------------------------------- one view from the others
 
 
-def loo_errors(Y: Array, squares: Array, Phi: Array, ridges: Iterable[float]) -> Array:
+def _principal_axes(Psi: Array) -> tuple[Array, Array]:
+    """Principal axes of centred features `Psi`, and the sums of squares of coordinates ``Psi axes``."""
+    n, m = Psi.shape
+    if not min(n, m):
+        return np.zeros((m, 0)), np.zeros(0)
+    squares, V = eigh(Psi.T @ Psi if m <= n else Psi @ Psi.T)
+    positive = squares > max(n, m) * np.finfo(np.float64).eps * max(squares[-1], 0.0)
+    squares, V = squares[positive], V[:, positive]
+    return V if m <= n else Psi.T @ (V / np.sqrt(squares)), squares
+
+
+def _loo_errors(Y: Array, squares: Array, Phi: Array, ridges: Iterable[float]) -> Array:
     """Mean squared error in feature space of predicting each sample from all others, in closed form.
 
     With H the ridge's hat matrix, intercept included, the error at t is
@@ -90,18 +90,18 @@ def loo_errors(Y: Array, squares: Array, Phi: Array, ridges: Iterable[float]) ->
     return np.array(errors)
 
 
-def select_ridge(Y: Array, squares: Array, Phi: Array) -> float:
-    """The ridge of :data:`GRID`, in units of the mean eigenvalue, with the least leave-one-out error.
+def _select_ridge(Y: Array, squares: Array, Phi: Array) -> float:
+    """The ridge of :data:`_GRID`, in units of the mean eigenvalue, with the least leave-one-out error.
 
     Of those within rounding of it the largest.
     """
     if not len(squares):
-        return float(GRID[-1])
-    errors = loo_errors(Y, squares, Phi - Phi.mean(axis=0), GRID * squares.sum() / len(Y))
-    return float(argmin_key(dict(zip(GRID[::-1], errors[::-1], strict=True))))
+        return float(_GRID[-1])
+    errors = _loo_errors(Y, squares, Phi - Phi.mean(axis=0), _GRID * squares.sum() / len(Y))
+    return float(argmin_key(dict(zip(_GRID[::-1], errors[::-1], strict=True))))
 
 
-def aligned_axes(Y: Array, squares: Array, Phi: Array, ridge: float, rank: int) -> tuple[Array, Array]:
+def _aligned_axes(Y: Array, squares: Array, Phi: Array, ridge: float, rank: int) -> tuple[Array, Array]:
     """V, w and so ``U = (s^2 + ridge)^(-1/2) V w^(1/2)``, the rank-r optimum of Eq. 4.
 
     With ``A = (s^2 + ridge)^(1/2) U`` and ``Z = (s^2 + ridge)^(-1/2) Y' K Y (s^2 + ridge)^(-1/2)`` the
@@ -124,7 +124,7 @@ def _slopes(
         return np.asarray(Y / (squares + ridge))  # at full rank the aligned optimum is this, too
     half = 1 / np.sqrt(squares + ridge)
     rank = as_count(options.rank, min(max_rank, max(len(Y) - 1, 1)))
-    V, _ = aligned_axes(Y, squares, Phi - Phi.mean(axis=0), ridge, rank)
+    V, _ = _aligned_axes(Y, squares, Phi - Phi.mean(axis=0), ridge, rank)
     return np.asarray((Y * half) @ V @ (V.T * half))
 
 
@@ -137,9 +137,21 @@ def _truncate_rank(weights: Array, Phi: Array, rank: float, max_rank: int) -> Ar
     return np.asarray(weights.mean(axis=0) + leading @ (leading.T @ weights))
 
 
+def _axes_by_solving(Psi: Array, ridge: float) -> tuple[Array, Array]:
+    """Axes and slopes of ridge regression from centred features `Psi`, by one factorisation."""
+    n, m = Psi.shape
+    A = Psi.T @ Psi if m <= n else Psi @ Psi.T
+    unit = float(np.trace(A)) / max(n, 1)
+    if not unit > 0:  # nothing to learn from
+        return np.zeros((m, 0)), np.zeros((n, 0))
+    A[np.diag_indices_from(A)] += ridge * unit
+    root = whitening_matrix(A, "moments of features").T  # A^-1 = root root'
+    return (root, Psi @ root) if m <= n else (Psi.T @ root, root)
+
+
 @serializable
 @dataclass(frozen=True)
-class Refill:
+class _Refill:
     """What takes features `Psi` of the other views to a view's: ``means[0] + other * (means[1] + ...)``."""
 
     mean: Array  # of Psi
@@ -155,10 +167,11 @@ class Refill:
 
 @serializable
 @dataclass(frozen=True)
-class Transfer:
-    """Ridge regression along principal axes: from the other views to weights over a view's samples."""
+class _Transfer:
+    """Ridge regression from the other views' features to weights over a view's samples."""
 
-    axes: PrincipalAxes
+    mean: Array  # of the features learned from
+    axes: Array  # y = (psi - mean) axes
     weights: Array  # observed samples x (2 + axes)
     ridge: float  # in units of the mean eigenvalue
     to_features: Array  # weights' Phi: from X to features of the view
@@ -172,143 +185,203 @@ class Transfer:
         Samples that are not `learnable` have no other view.  `max_ranks`: how many features the other views
         and the view could have.
         """
-        axes = PrincipalAxes.of(Psi[learnable])
-        squares, Y = axes.squares, axes.transform(Psi[learnable])
-        relative = options.ridge
-        if relative == "loo":
-            relative = select_ridge(Y, squares, Phi[learnable])
-        unit = squares.sum() / max(len(Y), 1)
-        weights = np.zeros((len(Psi), 2 + len(squares)))
+        n, ridge = int(learnable.sum()), options.ridge
+        mean = Psi[learnable].mean(axis=0) if n else np.zeros(Psi.shape[1])
+        centered = Psi[learnable] - mean
+        if ridge != "loo" and ridge >= _MIN_SOLVE_RIDGE and options.rank is None:
+            axes, slopes = _axes_by_solving(centered, ridge)
+        else:
+            axes, squares = _principal_axes(centered)
+            Y = centered @ axes
+            ridge = _select_ridge(Y, squares, Phi[learnable]) if ridge == "loo" else ridge
+            unit = squares.sum() / max(n, 1)
+            slopes = _slopes(Y, squares, Phi[learnable], ridge * unit, options, max_ranks[0])
+        weights = np.zeros((len(Psi), 2 + axes.shape[1]))
         weights[:, 0] = 1 / max(len(Psi), 1)
-        weights[learnable, 1] = 1 / max(len(Y), 1)
-        weights[:, 1] -= weights[:, 0] if len(Y) else 0.0
-        weights[learnable, 2:] = _slopes(Y, squares, Phi[learnable], relative * unit, options, max_ranks[0])
+        weights[learnable, 1] = 1 / max(n, 1)
+        weights[:, 1] -= weights[:, 0] if n else 0.0
+        weights[learnable, 2:] = slopes
         if options.solver == "ridge" and options.rank is not None and Phi.shape[1]:
             weights = _truncate_rank(weights, Phi, options.rank, max_ranks[1])
-        return cls(axes, weights, float(relative), weights.T @ Phi)
+        return cls(mean, axes, weights, float(ridge), weights.T @ Phi)
 
     def rows(self, Psi: Array, other: Array) -> Array:
         """``X = [1, other, y]`` of samples with features `Psi` of the other views."""
-        y = np.where(other[:, None], self.axes.transform(Psi), 0.0)
+        y = np.where(other[:, None], (Psi - self.mean) @ self.axes, 0.0)
         return np.column_stack([np.ones(len(Psi)), other, y])
 
-    def refill(self) -> Refill:
+    def refill(self) -> _Refill:
         """What gives samples features of the view."""
-        return Refill(self.axes.mean, self.axes.axes @ self.to_features[2:], self.to_features[:2])
+        return _Refill(self.mean, self.axes @ self.to_features[2:], self.to_features[:2])
 
 
-class RoundFeatures:
-    """Features of all samples in every view, and the kernels that views share in a round."""
-
-    def __init__(self, features: Sequence[Array], observed: Array) -> None:
-        self.features, self.observed = features, observed
-
-    def kernel(self, v: int, rows: Array, columns: Array) -> Array:
-        """Kernel of all views but `v`, of some samples with some others."""
-        block = np.ix_(rows, columns)
-        return np.asarray(self._total[block] - self._kernels[v][block])
-
-    @cached_property
-    def _kernels(self) -> list[Array]:
-        return [F @ F.T for F in self.features]
-
-    @cached_property
-    def _total(self) -> Array:
-        return np.asarray(sum(self._kernels))
+# ------------------------------------------------------------------------------- rounds of all views
 
 
-class RidgeSolve:
-    """Ridge regression from the other views' features to view `v`, factorised; no axes."""
+def _refill_features(refills: Sequence[_Refill], features: Sequence[Array], observed: Array) -> list[Array]:
+    """Features with those of absent samples replaced by what is transferred."""
+    refilled = []
+    for v, refill in enumerate(refills):
+        absent, other = ~observed[:, v], has_other_view(observed, v)
+        rows = features[v].copy()
+        rows[absent] = refill.features(stack_other_views(features, v, absent), other[absent])
+        refilled.append(rows)
+    return refilled
 
-    def __init__(self, data: RoundFeatures, v: int, ridge: float) -> None:
-        self.data, self.v, self.Phi = data, v, data.features[v]
-        self.other = has_other_view(data.observed, v)
-        self.observed = np.flatnonzero(data.observed[:, v])
-        self.train = np.flatnonzero(data.observed[:, v] & self.other)
-        n, self.width = len(self.train), sum(F.shape[1] for F in data.features) - self.Phi.shape[1]
-        self.primal = self.width <= n
-        A = self._moments() if self.primal else self._kernel()
-        unit = float(np.trace(A)) / max(n, 1)
-        self.empty = not unit > 0  # nothing to learn from
-        if not self.empty:
-            A[np.diag_indices_from(A)] += ridge * unit
-            self.L = cholesky(A, "moments of features")
 
-    def _moments(self) -> Array:
-        Psi = self._psi(self.train)
-        self.mean = Psi.mean(axis=0) if len(Psi) else np.zeros(Psi.shape[1])
-        Psi -= self.mean  # not kept: as many as samples, for every view
-        self.cross_moments = Psi.T @ (self.Phi[self.train] - self._means.sum(axis=0))
-        return np.asarray(Psi.T @ Psi)
+@dataclass(frozen=True)
+class TransferRound:
+    """The features that a round starts from, and what is learned from them, by view."""
 
-    def _kernel(self) -> Array:
-        S = self.data.kernel(self.v, self.train, self.train)
-        self.column_means = S.mean(axis=0) if len(S) else np.zeros(0)
-        return self._center_rows(S)
-
-    def _center_rows(self, S: Array) -> Array:
-        """Rows of kernel values with the samples learned from, as if their mean were the origin."""
-        if not len(self.column_means):
-            return S
-        return np.asarray(S - S.mean(axis=1)[:, None] - self.column_means + self.column_means.mean())
-
-    def _psi(self, samples: Array) -> Array:
-        mask = np.zeros(len(self.other), dtype=bool)
-        mask[samples] = True
-        return stack_other_views(self.data.features, self.v, mask)
-
-    def _kernel_rows(self, samples: Array) -> Array:
-        return self._center_rows(self.data.kernel(self.v, samples, self.train))
-
-    def weights(self, samples: Array) -> Array:
-        """Weights of `samples` (positions, ascending) over the samples that have the view."""
-        m, n = len(self.observed), len(self.train)
-        W, other = np.full((len(samples), m), 1 / max(m, 1)), self.other[samples]
-        trained = np.searchsorted(self.observed, self.train)
-        if n:
-            W[other] = 0.0
-            W[np.ix_(other, trained)] = 1 / n
-        if not self.empty:
-            linked = samples[other]
-            if self.primal:
-                solved = cholesky_solve(self.L, (self._psi(linked) - self.mean).T)
-                weights = ((self._psi(self.train) - self.mean) @ solved).T
-            else:
-                weights = cholesky_solve(self.L, self._kernel_rows(linked).T).T
-            W[np.ix_(other, trained)] += weights
-        return W
+    data: TransferData
+    features: Sequence[Array]
+    transfers: Sequence[_Transfer]
 
     @cached_property
-    def _means(self) -> Array:
-        """Of the view's features: of all that have it, and what those learned from have more."""
-        Phi = self.Phi  # what is observed stays as it was in the first round
-        mean = Phi[self.observed].mean(axis=0) if len(self.observed) else np.zeros(Phi.shape[1])
-        return np.stack([mean, Phi[self.train].mean(axis=0) - mean if len(self.train) else 0 * mean])
+    def refills(self) -> list[_Refill]:
+        """What gives samples the features that the next round starts from."""
+        return [transfer.refill() for transfer in self.transfers]
 
-    @cached_property
-    def _slopes(self) -> Array:
-        """What takes the other views' features, or kernel values, to the view's own less their mean."""
-        if self.primal:
-            return cholesky_solve(self.L, self.cross_moments)
-        return cholesky_solve(self.L, self.Phi[self.train] - self._means.sum(axis=0))
 
-    def fill_absent(self) -> Array:
-        """Features of the view, with what is transferred where it is absent."""
-        absent = np.flatnonzero(~self.data.observed[:, self.v])
-        other, features = self.other[absent], self.Phi.copy()
-        features[absent] = self._means[0] + other[:, None] * self._means[1]
-        if not self.empty:
-            linked = absent[other]
-            rows = self._psi(linked) - self.mean if self.primal else self._kernel_rows(linked)
-            features[linked] += rows @ self._slopes
-        return features
+@dataclass(frozen=True)
+class TransferData:
+    """What the first round starts from: kernels and their features, zero where a view is absent."""
 
-    def refill(self) -> Refill:
-        """The same for new samples."""
-        if self.empty:
-            return Refill(np.zeros(self.width), np.zeros((self.width, self.Phi.shape[1])), self._means)
-        if self.primal:
-            return Refill(self.mean, self._slopes, self._means)
-        Psi = self._psi(self.train)
-        mean = Psi.mean(axis=0)
-        return Refill(mean, (Psi - mean).T @ self._slopes, self._means)
+    X: KernelViews
+    maps: Sequence[FeatureMap]
+    features: Sequence[Array]
+
+    @classmethod
+    def of(cls, X: KernelViews, landmarks: Sequence[Array | None]) -> Self:
+        """`landmarks` by view, as positions among the samples observed in it; None: all of them."""
+        kernels = map(X.operator, X.names)
+        maps = [feature_map(K, P).center(K) for K, P in zip(kernels, landmarks, strict=True)]
+        return cls(X, maps, view_features(X, maps))
+
+    def rounds(
+        self, options: RidgeOptions, first: Sequence[_Transfer] | None = None
+    ) -> Iterator[TransferRound]:
+        """One round after the other, without end.
+
+        The ridge stays that of the first round, times ``options.easing``: later ones see, in the other
+        views, what had been transferred from the view itself, and would find leaving one out too easy.
+        `first`: the first round's transfers, where they are known.
+        """
+        transfers = self._learn(self.features, [options] * len(self.features)) if first is None else first
+        this = TransferRound(self, self.features, transfers)
+        later = [options._replace(ridge=options.easing * transfer.ridge) for transfer in transfers]
+        while True:
+            yield this
+            features = _refill_features(this.refills, this.features, self.X.observed)
+            this = TransferRound(self, features, self._learn(features, later))
+
+    def _learn(self, features: Sequence[Array], options: Sequence[RidgeOptions]) -> list[_Transfer]:
+        """Every view learned from the other views' features."""
+        observed, max_ranks = self.X.observed, [mapping.max_features for mapping in self.maps]
+        transfers = []
+        for v, present in enumerate(observed.T):
+            Psi, Phi = stack_other_views(features, v, present), self.features[v][present]
+            ranks = sum(max_ranks) - max_ranks[v], max_ranks[v]
+            learnable = has_other_view(observed, v)[present]
+            transfers.append(_Transfer.fit(Psi, learnable, Phi, options[v], ranks))
+        return transfers
+
+
+@serializable
+@dataclass(frozen=True)
+class CrossViewRegression:
+    """Everything learned: the bases of the views, and how samples get coordinates along them."""
+
+    maps: Sequence[FeatureMap]
+    refills: Sequence[Sequence[_Refill]]  # of the rounds before the last
+    transfers: Sequence[_Transfer]  # of the last
+    diagonals: Sequence[_DiagonalRange]
+    keep: bool
+    bases: Sequence[Basis]
+    ridges: Array  # of the views, in units of the mean eigenvalue; NaN where nothing could be learned from
+
+    @classmethod
+    def fit(
+        cls,
+        X: KernelViews,
+        landmarks: Sequence[Array | None],
+        options: RidgeOptions,
+        *,
+        n_rounds: int,
+        keep: bool,
+    ) -> tuple[Self, list[Coordinates]]:
+        """What is learned, and the training samples' coordinates.
+
+        `landmarks` by view, as positions among the samples observed in it; None: all of them.
+        """
+        rounds = TransferData.of(X, landmarks).rounds(options)
+        last, refills = next(rounds), list[Sequence[_Refill]]()
+        ridges = np.array([t.ridge if t.axes.shape[1] else np.nan for t in last.transfers])
+        for _ in range(n_rounds - 1):
+            refills.append(last.refills)
+            last = next(rounds)
+        return cls.of_round(last, refills, ridges, keep=keep)
+
+    @classmethod
+    def of_round(
+        cls, last: TransferRound, refills: Sequence[Sequence[_Refill]], ridges: Array, *, keep: bool
+    ) -> tuple[Self, list[Coordinates]]:
+        """What is learned in a round, after rounds with these `refills`."""
+        data = last.data
+        parts = zip(map(data.X.operator, data.X.names), data.maps, last.transfers, strict=True)
+        bases = [_make_basis(K, mapping.negative, transfer.weights) for K, mapping, transfer in parts]
+        diagonals = [_DiagonalRange.of(data.X.diagonal(name)) for name in data.X.names]
+        model = cls(data.maps, refills, last.transfers, diagonals, keep, bases, ridges)
+        return model, model._coordinates(data.X, last.features)
+
+    def coordinates(self, X: KernelViews) -> list[Coordinates]:
+        """Coordinates of new samples."""
+        features = view_features(X, self.maps)
+        for refills in self.refills:
+            features = _refill_features(refills, features, X.observed)
+        return self._coordinates(X, features)
+
+    def _coordinates(self, X: KernelViews, features: Sequence[Array]) -> list[Coordinates]:
+        """Coordinates of the samples of `X` that do not keep their values, from features in all views."""
+        coordinates = []
+        for v, (name, transfer) in enumerate(zip(X.names, self.transfers, strict=True)):
+            replaced, present = ~keeps_values(X.observed, v, self.keep), X.observed[:, v]
+            diagonal = np.full(len(X), self.diagonals[v].median)
+            diagonal[present] = X.diagonal(name)
+            Psi, other = stack_other_views(features, v, replaced), has_other_view(X.observed, v)[replaced]
+            rows = transfer.rows(Psi, other)
+            norms = self.bases[v].squared_norms(rows)
+            coordinates.append(self.diagonals[v].adjust(rows, norms, diagonal[replaced]))
+        return coordinates
+
+
+def _make_basis(K: Operator, N: Array, weights: Array) -> Basis:
+    """Axes along the weights, the negative part ``-N N'`` of K left out.
+
+    So the completed kernel is positive semidefinite but for the observed block's own rounding.
+    """
+    G = K @ weights + N @ (N.T @ weights)
+    return Basis(weights, G, symmetrize(weights.T @ G))
+
+
+@serializable
+class _DiagonalRange(NamedTuple):
+    """The median and the largest of the observed kernel values of samples with themselves."""
+
+    median: float
+    largest: float
+
+    @classmethod
+    def of(cls, diagonal: Array) -> Self:
+        if not len(diagonal):
+            return cls(0.0, 0.0)
+        return cls(float(np.median(diagonal)), float(np.max(diagonal)))
+
+    def adjust(self, rows: Array, norms: Array, diagonal: Array) -> Coordinates:
+        """Coordinates `rows` of squared norms `norms`, with a remainder that brings these up to `diagonal`.
+
+        A prediction longer than any sample that was seen is shortened, all else kept.
+        """
+        longest = np.maximum(diagonal, self.largest)
+        rows = rows * np.sqrt(longest / np.maximum(np.maximum(norms, longest), 1e-300))[:, None]
+        return Coordinates(rows, np.maximum(diagonal - np.minimum(norms, longest), 0.0))

@@ -39,7 +39,7 @@ In sdp, every positive semidefinite kernel that keeps the block ``K_v = C C'`` i
 Algorithm
 ---------
 For given A (or Y, Z) each row of S is a small least-squares problem on a simplex, solved exactly
-(``_problem.simplex_minimum``).  So S is always at its best, and what remains is
+(``_problem._simplex_minimum``).  So S is always at its best, and what remains is
 lowered by quasi-Newton steps with a line search, from a start whose missing rows are in closed form;
 proximal steps set columns to zero.  The objective never rises.
 
@@ -98,8 +98,8 @@ from absentia.core import (
 from absentia.core.linalg import invert_permutation
 from absentia.core.optimize import Callback, DescentState, StoppingRule, iterate
 from absentia.data import KernelViews, order_for_learning
+from absentia.methods.completion._base import Basis, Coordinates, SubspaceCompleter
 from absentia.methods.completion._holdout import Holdout
-from absentia.methods.completion._subspace import Basis, Coordinates, SubspaceCompleter
 from absentia.methods.completion.mkc._problem import (
     KernelCoordinates,
     MKCProblem,

@@ -18,7 +18,7 @@ from absentia.core.optimize import (
     dot,
     make_quasi_newton_step,
 )
-from absentia.methods.completion._subspace import Basis, Coordinates
+from absentia.methods.completion._base import Basis, Coordinates
 
 # ------------------------------------------------------------------------- a kernel as coordinates
 #
@@ -197,7 +197,7 @@ def disagreement_matrix(S: Array) -> Array:
     return np.asarray(left.T @ left)
 
 
-def simplex_minimum(H: Array) -> Array:
+def _simplex_minimum(H: Array) -> Array:
     """The s with ``s >= 0`` and ``sum s = 1`` that makes ``s' H s`` least; H is positive semidefinite.
 
     Non-negative least squares in disguise.  Put ``x = tau s``: the least of ``x'Hx + (1 - sum x)^2`` over
@@ -219,7 +219,7 @@ def _fit_row(gram: Array, v: int) -> Array:
     # of weights that are as good, the most even: where views are alike rounding has no say
     H[np.diag_indices_from(H)] += _EVENNESS * float(np.trace(gram)) / len(gram)
     row = np.zeros(len(gram))
-    row[others] = simplex_minimum(H)
+    row[others] = _simplex_minimum(H)
     return row
 
 

@@ -39,7 +39,7 @@ def _penalty_weights(problem: MKCProblem, norms: Array) -> Array:
     return np.asarray(problem.c3 / problem.n_views / np.maximum(norms, _TINY))
 
 
-def fit_missing_rows(problem: MKCProblem, B: Array, S: Array) -> Array:
+def _fit_missing_rows(problem: MKCProblem, B: Array, S: Array) -> Array:
     """`B` with the rows of missing samples where between-view loss and (bounded) penalty are least.
 
     The loss takes entry (t, c) of all views together, ``a' M a``.  So for the samples that lack the same
@@ -73,7 +73,7 @@ class _Combination:
         B = np.zeros((problem.n_views, problem.size, problem.size))
         for v, (C, visible) in enumerate(zip(problem.C, problem.visible, strict=True)):
             B[v][np.ix_(visible, visible)] = (C / (np.sum(C * C, axis=0) + _START_RIDGE)) @ C.T
-        return (fit_missing_rows(problem, B, problem.uniform()),)
+        return (_fit_missing_rows(problem, B, problem.uniform()),)
 
     def coordinates(self, point: Point) -> list[Array]:
         """Coordinates of all samples in every view."""
@@ -105,6 +105,35 @@ class _Combination:
 
     def _between_curvature(self, M: Array, F: list[Array]) -> Array:
         raise NotImplementedError
+
+    def _divide_by_curvature(
+        self,
+        B: Array,
+        features: list[Array],
+        curvature: Array,
+        rows: Sequence[Array],
+        diagonal: float = 0.0,
+    ) -> Callable[[Point], Point]:
+        """Solve in `rows` of each view with ``curvature (F C')' (F C')``, the penalty's and `diagonal`.
+
+        Other rows are divided by the latter two; columns that vanished stay where they are.
+        """
+        problem, norms = self.problem, _column_norms(B)
+        W = _penalty_weights(problem, norms) + diagonal
+        factors = [
+            _factorise_curvature(curvature[v], F @ C.T, W[v, visible])
+            for v, (F, C, visible) in enumerate(zip(features, problem.C, problem.visible, strict=True))
+        ]
+
+        def precondition(direction: Point) -> Point:
+            (D,) = direction
+            result = D / np.maximum(W, _TINY)[:, None, :]
+            for v, (L, visible) in enumerate(zip(factors, problem.visible, strict=True)):
+                block = np.ix_(rows[v], visible)
+                result[v][block] = cholesky_solve(L, D[v][block].T).T
+            return (result * (norms > 0)[:, None, :],)
+
+        return precondition
 
     def _with_penalty(self, B: Array, value: float, G: Array) -> tuple[float, Array]:
         norms = _column_norms(B)
@@ -138,23 +167,8 @@ class Heterogeneous(_Combination):
     def preconditioner(self, B: Array, features: list[Array]) -> Callable[[Point], Point]:
         """Divide by the curvature: of the within-view loss in the observed rows, the rest diagonal."""
         problem = self.problem
-        W = _penalty_weights(problem, _column_norms(B))
-        W += 3 * problem.c2 / (problem.n_views * problem.size)  # M_vv is between 1 and 2
-        factors = [
-            _factorise_curvature(4 * problem.shares[v], F @ C.T, W[v, visible])
-            for v, (F, C, visible) in enumerate(zip(features, problem.C, problem.visible, strict=True))
-        ]
-        alive = _column_norms(B) > 0
-
-        def precondition(direction: Point) -> Point:
-            (D,) = direction
-            result = D / W[:, None, :]
-            for v, (L, visible) in enumerate(zip(factors, problem.visible, strict=True)):
-                block = np.ix_(visible, visible)
-                result[v][block] = cholesky_solve(L, D[v][block].T).T
-            return (result * alive[:, None, :],)
-
-        return precondition
+        between = 3 * problem.c2 / (problem.n_views * problem.size)  # M_vv is between 1 and 2
+        return self._divide_by_curvature(B, features, 4 * problem.shares, problem.visible, between)
 
     def _between_curvature(self, M: Array, F: list[Array]) -> Array:
         return _coefficient_curvature(self.problem, M)
@@ -182,22 +196,9 @@ class Approximate(_Combination):
     def preconditioner(self, B: Array, features: list[Array]) -> Callable[[Point], Point]:
         """Divide by the curvature of both losses, taken as if each kernel entry had one factor to move."""
         problem = self.problem
-        norms = _column_norms(B)
-        W = _penalty_weights(problem, norms)
         curvature = 8 * (problem.shares + 1.5 * problem.between_shares)  # M_vv is between 1 and 2
-        factors = [
-            _factorise_curvature(curvature[v], F @ C.T, W[v, visible])
-            for v, (F, C, visible) in enumerate(zip(features, problem.C, problem.visible, strict=True))
-        ]
-
-        def precondition(direction: Point) -> Point:
-            (D,) = direction
-            result = np.zeros_like(D)
-            for v, (L, visible) in enumerate(zip(factors, problem.visible, strict=True)):
-                result[v][:, visible] = cholesky_solve(L, D[v][:, visible].T).T
-            return (result * (norms > 0)[:, None, :],)
-
-        return precondition
+        everyone = [np.arange(problem.size)] * problem.n_views
+        return self._divide_by_curvature(B, features, curvature, everyone)
 
     def _between_curvature(self, M: Array, F: list[Array]) -> Array:
         return _kernel_curvature(self.problem, M, [f @ C.T for f, C in zip(F, self.problem.C, strict=True)])
@@ -295,7 +296,7 @@ class Free:
 
     def locate_new(self, point: Point, S: Array, rows: NewRows) -> tuple[list[Array], Array]:
         """Coordinates and squared lengths of new samples in every view."""
-        return solve_free_rows(disagreement_matrix(S), self.coordinates(point), rows)
+        return _solve_free_rows(disagreement_matrix(S), self.coordinates(point), rows)
 
 
 # --------------------------------------------------------- new samples, everything learned held fixed
@@ -305,7 +306,7 @@ class Free:
 # in sdp; so every problem here is convex, and each new sample is on its own.
 
 
-#: Rounds of :func:`solve_free_rows`; a fixed number, so that a sample does not depend on its companions.
+#: Rounds of :func:`_solve_free_rows`; a fixed number, so that a sample does not depend on its companions.
 _FREE_ROUNDS = 30
 
 
@@ -355,7 +356,7 @@ def _solve_rows(
     return np.split(b, ends[1:-1], axis=1)
 
 
-def solve_free_rows(M: Array, F: Sequence[Array], rows: NewRows) -> tuple[list[Array], Array]:
+def _solve_free_rows(M: Array, F: Sequence[Array], rows: NewRows) -> tuple[list[Array], Array]:
     """Coordinates and squared lengths of new samples in all views, when kernels are free.
 
     First a new sample's squared lengths are made to agree.  Then, view by view and round after round, its
@@ -363,7 +364,7 @@ def solve_free_rows(M: Array, F: Sequence[Array], rows: NewRows) -> tuple[list[A
     longer than that allows: every round lowers a convex function, and what comes out is positive
     semidefinite.
     """
-    square = agree_squared_norms(M, rows)
+    square = _agree_squared_norms(M, rows)
     f = [np.pad(C, ((0, 0), (0, F_v.shape[1] - C.shape[1]))) for C, F_v in zip(rows.C, F, strict=True)]
     spectra = [np.linalg.eigh(F_v.T @ F_v) for F_v in F]
 
@@ -375,7 +376,7 @@ def solve_free_rows(M: Array, F: Sequence[Array], rows: NewRows) -> tuple[list[A
             target = -sum((M[v, u] / M[v, v]) * (f[u][lacking] @ F[u].T) for u in others)
             if len(lacking):
                 new = f[v].copy()
-                new[lacking] = minimize_in_ball(spectra[v], target @ F[v], square[lacking, v])
+                new[lacking] = _minimize_in_ball(spectra[v], target @ F[v], square[lacking, v])
                 f[v] = new
         return f
 
@@ -386,7 +387,7 @@ def solve_free_rows(M: Array, F: Sequence[Array], rows: NewRows) -> tuple[list[A
     return iterate(sweep, loss, f, stop=StoppingRule(0), max_iter=_FREE_ROUNDS).state, square
 
 
-def agree_squared_norms(M: Array, rows: NewRows) -> Array:
+def _agree_squared_norms(M: Array, rows: NewRows) -> Array:
     """Squared lengths in all views: known ones as they are, the others where they agree best.
 
     Departures from the mean, one, are what is to agree; where nothing ties them down they are zero.
@@ -399,7 +400,7 @@ def agree_squared_norms(M: Array, rows: NewRows) -> Array:
     return np.maximum(square, 0.0)
 
 
-def minimize_in_ball(spectrum: tuple[Array, Array], g: Array, max_square: Array) -> Array:
+def _minimize_in_ball(spectrum: tuple[Array, Array], g: Array, max_square: Array) -> Array:
     """Rows f with ``|f|^2 <= max_square`` that make ``f F'F f' - 2 f g'`` least, by the spectrum of F'F.
 
     ``f = g (F'F + rho)^-1`` with the least rho >= 0 that makes it short enough, found by bisection.

@@ -13,24 +13,21 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from absentia.core import Array, LowRankPlusDiagonal, project, serializable
+from absentia.core import Array, LowRankPlusDiagonal, Operator, project, serializable
+from absentia.core.linalg import symmetrize
 from absentia.core.optimize import StoppingRule, iterate
 from absentia.data import KernelViews
-from absentia.methods.completion._subspace import Basis, Coordinates
-from absentia.methods.completion.mkmc._low_rank import factor_moments
-from absentia.methods.completion.mkmc._paper import NOISE_FLOOR
-from absentia.methods.completion.mkmc._view_kernels import (
-    KernelForm,
-    ViewKernel,
-    add_mean_axis,
-    add_mean_coordinate,
-    center_rows,
-)
+from absentia.methods.completion._base import Basis, Coordinates, add_mean_coordinate
+from absentia.methods.completion.mkmc._low_rank import NOISE_FLOOR, factor_moments
+from absentia.methods.completion.mkmc._view_kernels import KernelForm, ViewKernel
+
+#: New samples are folded in so many at a time, until their loadings change by less, or after so many steps.
+_FOLD_IN_CHUNK, _FOLD_IN_TOL, _FOLD_IN_STEPS = 256, 1e-8, 100
 
 
 @serializable
 @dataclass(frozen=True)
-class ViewMoments:
+class _ViewMoments:
     """What a view says of the factors, given a model: the symbols of ``_low_rank``."""
 
     C_inverse: Array
@@ -59,14 +56,14 @@ class ViewMoments:
 # ------------------------------------------------------------------- absent samples of the training kernels
 
 
-def view_moments(X: KernelViews, form: KernelForm, model: LowRankPlusDiagonal) -> list[ViewMoments]:
+def view_moments(X: KernelViews, form: KernelForm, model: LowRankPlusDiagonal) -> list[_ViewMoments]:
     """What each view of the training kernels `X` says of the factors."""
     F = model.W / model.d[:, None]
-    return [ViewMoments.of(view, F, model) for view in form.view_kernels(X)]
+    return [_ViewMoments.of(view, F, model) for view in form.view_kernels(X)]
 
 
 def locate_absent(
-    X: KernelViews, form: KernelForm, model: LowRankPlusDiagonal, moments: Sequence[ViewMoments]
+    X: KernelViews, form: KernelForm, model: LowRankPlusDiagonal, moments: Sequence[_ViewMoments]
 ) -> tuple[list[Basis], list[Coordinates]]:
     """The factors are the axes of every view, and a sample's loadings its coordinates."""
     F = model.W / model.d[:, None]
@@ -75,10 +72,22 @@ def locate_absent(
         X.names, form.scales, X.observed.T, moments, form.centered_views(X), strict=True
     ):
         basis = Basis(F[present] @ view.C_inverse, scale * view.G, scale * view.E)
-        absent = Coordinates(model.W[~present], scale * model.d[~present])
-        bases.append(add_mean_axis(basis, X.operator(name)) if centered else basis)
-        coordinates.append(add_mean_coordinate(absent) if centered else absent)
+        W = model.W[~present]
+        bases.append(_add_mean_axis(basis, X.operator(name)) if centered else basis)
+        coordinates.append(
+            Coordinates(add_mean_coordinate(W) if centered else W, scale * model.d[~present])
+        )
     return bases, coordinates
+
+
+def _add_mean_axis(basis: Basis, K: Operator) -> Basis:
+    """Axes of the centred kernel as axes of the kernel `K` itself, the mean sample before them."""
+    assert basis.C is not None
+    m = max(K.shape[0], 1)
+    C = np.column_stack([np.full(K.shape[0], 1.0 / m), basis.C - basis.C.sum(axis=0) / m])
+    with_mean = Basis.of(K, C)
+    with_mean.E[1:, 1:] += symmetrize(basis.E - basis.C.T @ basis.G)  # what is orthogonal to all observed
+    return with_mean
 
 
 # -------------------------------------------------------------------------------------- new samples
@@ -88,7 +97,7 @@ def locate_new(
     X: KernelViews,
     scales: Array,
     model: LowRankPlusDiagonal,
-    moments: Sequence[ViewMoments],
+    moments: Sequence[_ViewMoments],
     bases: Sequence[Basis],
     *,
     prior: float,
@@ -101,21 +110,38 @@ def locate_new(
         present, trained, K = X.observed[:, v], X.column_observed[:, v], X.operator(name)
         A, diagonal, means = np.zeros((len(X), F.shape[1])), np.zeros(len(X)), None
         if basis.G.shape[1] > F.shape[1]:  # the mean sample is its first axis
-            A[present], diagonal[present], means = center_rows(K, X.diagonal(name), F[trained], basis)
+            A[present], diagonal[present], means = _center_rows(K, X.diagonal(name), F[trained], basis)
         else:
             A[present], diagonal[present] = K @ F[trained], X.diagonal(name)
-        rows.append(NewRows(A / scale, diagonal / scale, present))
+        rows.append(_NewRows(A / scale, diagonal / scale, present))
         mean_values.append(means)
-    w, d, G = _fold_in(moments, rows, ViewMoments.of_prior(F, model), prior, noise)
+    w, d, G = _fold_in(moments, rows, _ViewMoments.of_prior(F, model), prior, noise)
     coordinates = []
     for v, (scale, present) in enumerate(zip(scales, X.observed.T, strict=True)):
-        absent = Coordinates(w[~present], scale * d[~present], scale * G[v][present])
-        centered = mean_values[v] is not None
-        coordinates.append(add_mean_coordinate(absent, bases[v], mean_values[v]) if centered else absent)
+        W, G_view, basis_G, means = w[~present], scale * G[v][present], bases[v].G, mean_values[v]
+        if means is not None:
+            across = (
+                basis_G[:, 1:].mean(axis=0) if len(basis_G) else 0.0
+            )  # of the mean sample with the axes
+            W, G_view = add_mean_coordinate(W), np.column_stack([means, G_view + across])
+        coordinates.append(Coordinates(W, scale * d[~present], G_view))
     return coordinates
 
 
-class NewRows(NamedTuple):
+def _center_rows(rows: Operator, diagonal: Array, F: Array, basis: Basis) -> tuple[Array, Array, Array]:
+    """Of new samples that have a view: ``c_t' F``, ``|c_t|^2``, and their values with the mean sample.
+
+    `rows` are their kernel values with the training samples that have it, `diagonal` those with themselves,
+    `basis` is one of :func:`_add_mean_axis`.
+    """
+    m = max(rows.shape[1], 1)
+    mean_values = np.asarray(rows @ np.full((rows.shape[1], 1), 1.0 / m))[:, 0]
+    means, grand_mean = basis.G[:, 0], float(basis.E[0, 0])
+    products = np.asarray(rows @ F) - means @ F - np.outer(mean_values - grand_mean, F.sum(axis=0))
+    return products, diagonal - 2 * mean_values + grand_mean, mean_values
+
+
+class _NewRows(NamedTuple):
     """New samples in one view: ``a = F' q_t`` and ``k(t, t)``, zero for those that lack the view."""
 
     a: Array
@@ -124,7 +150,7 @@ class NewRows(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FoldInState:
+class _FoldInState:
     """New samples after an iteration: loadings, noise variances, ``G[t]`` by view, the loadings' change."""
 
     w: Array
@@ -138,7 +164,7 @@ def _outer(a: Array, b: Array) -> Array:
 
 
 def _moments_with_sample(
-    old: ViewMoments, a: Array, diagonal: Array, w: Array, d: Array
+    old: _ViewMoments, a: Array, diagonal: Array, w: Array, d: Array
 ) -> tuple[Array, Array]:
     """Rows G[t] and moments E of a view once sample t has joined it; for many t at once."""
     f = w / d[:, None]
@@ -152,15 +178,11 @@ def _moments_with_sample(
 
 
 def _fold_in(
-    old: Sequence[ViewMoments],
-    rows: Sequence[NewRows],
-    prior: ViewMoments,
+    old: Sequence[_ViewMoments],
+    rows: Sequence[_NewRows],
+    prior: _ViewMoments,
     eps: float,
     noise: float | None,
-    *,
-    tol: float = 1e-8,
-    max_iter: int = 100,
-    chunk: int = 256,
 ) -> tuple[Array, Array, list[Array]]:
     """Loadings, noise variances and, per view, ``G[t]`` of new samples.
 
@@ -171,10 +193,10 @@ def _fold_in(
     w, d = np.zeros((n, q)), np.ones(n)
     G = [np.zeros((n, q)) for _ in rows]
     with_view = np.flatnonzero(np.any([row.present for row in rows], axis=0))
-    for begin in range(0, len(with_view), chunk):
-        t = with_view[begin : begin + chunk]
-        part = [NewRows(row.a[t], row.diagonal[t], row.present[t]) for row in rows]
-        folded = _fold_in_chunk(old, part, prior, eps, noise, tol, max_iter)
+    for begin in range(0, len(with_view), _FOLD_IN_CHUNK):
+        t = with_view[begin : begin + _FOLD_IN_CHUNK]
+        part = [_NewRows(row.a[t], row.diagonal[t], row.present[t]) for row in rows]
+        folded = _fold_in_chunk(old, part, prior, eps, noise)
         w[t], d[t] = folded.w, folded.d
         for G_view, G_chunk in zip(G, folded.G, strict=True):
             G_view[t] = G_chunk
@@ -182,14 +204,12 @@ def _fold_in(
 
 
 def _fold_in_chunk(
-    old: Sequence[ViewMoments],
-    rows: Sequence[NewRows],
-    prior: ViewMoments,
+    old: Sequence[_ViewMoments],
+    rows: Sequence[_NewRows],
+    prior: _ViewMoments,
     eps: float,
     noise: float | None,
-    tol: float,
-    max_iter: int,
-) -> FoldInState:
+) -> _FoldInState:
     n, q = rows[0].a.shape
     weight = sum(row.present for row in rows) + eps
     total = sum(row.diagonal for row in rows) + eps
@@ -197,7 +217,7 @@ def _fold_in_chunk(
     d = np.full(n, noise) if noise is not None else np.maximum(total / weight, NOISE_FLOOR)
     nothing, one = np.zeros((n, q)), np.ones(n)
 
-    def step(last: FoldInState) -> FoldInState:
+    def step(last: _FoldInState) -> _FoldInState:
         w, d = last.w, last.d
         G_prior, E_prior = _moments_with_sample(prior, nothing, one, w, d)
         num, A = eps * G_prior, eps * E_prior
@@ -211,7 +231,7 @@ def _fold_in_chunk(
         if noise is None:
             d = np.maximum((total - np.sum(new * num, axis=1)) / weight, NOISE_FLOOR)
         change = float(np.abs(new - w).max()) / max(float(np.abs(new).max()), 1e-12)
-        return FoldInState(new, d, G, change)
+        return _FoldInState(new, d, G, change)
 
-    stop = StoppingRule(tol, "the loadings' relative change", lambda state: state.change)
-    return iterate(step, None, FoldInState(w, d, []), stop=stop, max_iter=max_iter).state
+    stop = StoppingRule(_FOLD_IN_TOL, "the loadings' relative change", lambda state: state.change)
+    return iterate(step, None, _FoldInState(w, d, []), stop=stop, max_iter=_FOLD_IN_STEPS).state

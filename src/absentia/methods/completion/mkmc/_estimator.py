@@ -30,7 +30,7 @@ Notation
 paper      here                                 is
 =========  ===================================  ==================================
 l, K       ``problem.size``, ``n_views``        number of samples, of views
-Q^(k)_vv   ``Visible.Q``, ``ViewKernel.Q``      observed kernel, unit mean diagonal
+Q^(k)_vv   ``ViewKernel.Q``                     observed kernel, unit mean diagonal
 M          ``model_``                           model kernel, an operator
 W, psi     ``LowRankPlusDiagonal.W``, ``.d``    loadings, noise variances
 S          ``S``                                mean of the completed kernels
@@ -38,8 +38,8 @@ S          ``S``                                mean of the completed kernels
 
 Algorithms
 ----------
-``"paper"`` is in ``_paper``; ``"fast"``, which lowers the same objective, in ``_low_rank`` (PCA and factor
-analysis) and ``_full``; ``_solver`` says which from which start.
+``"paper"`` is in ``_imputation``; ``"fast"``, which lowers the same objective, in ``_low_rank`` (PCA and
+factor analysis) and ``_imputation`` (full); ``_solver`` says which from which start.
 
 Departures from the papers
 --------------------------
@@ -50,7 +50,7 @@ Departures from the papers
   ever) and come back uncorrelated, with the view's mean variance.
 * Between groups of samples that no view ever sees together the model is set to zero; the data say
   nothing about it.
-* A floor under the noise variances (see ``_paper.NOISE_FLOOR``).
+* A floor under the noise variances (see ``_low_rank.NOISE_FLOOR``).
 * Of singular kernels there is no likelihood without the prior, and of equal eigenvalues no leading ones.
   On kernels of fewer features than samples the prior decides in many directions, and so weakly that where
   the objective seems to stand still the model does not: noise of 1e-14 moved completed kernels by 1e-2.
@@ -82,10 +82,9 @@ from absentia.core import (
 from absentia.core.linalg import cholesky, invert_permutation, symmetrize
 from absentia.core.optimize import Callback, Status
 from absentia.data import AbsenceWarning, KernelViews, order_kernels
-from absentia.methods.completion._subspace import Coordinates
+from absentia.methods.completion._base import Coordinates
 from absentia.methods.completion.mkmc._coordinates import locate_absent, locate_new, view_moments
-from absentia.methods.completion.mkmc._full import complete_kernels, complete_rows
-from absentia.methods.completion.mkmc._paper import add_blocks
+from absentia.methods.completion.mkmc._imputation import add_blocks, complete_kernels, complete_rows
 from absentia.methods.completion.mkmc._selection import MAX_HOLDOUT, ModelSelection
 from absentia.methods.completion.mkmc._view_kernels import KernelForm, in_memory
 

@@ -35,7 +35,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from absentia.core import Array, Dense, Gram, LowRankPlusDiagonal, project
+from absentia.core import Array, LowRankPlusDiagonal, project
 from absentia.core.linalg import (
     cholesky,
     cholesky_inverse,
@@ -53,19 +53,25 @@ from absentia.core.optimize import (
     StoppingRule,
     descend,
 )
-from absentia.methods.completion.mkmc._paper import LOADING_CEILING_SINGLE, NOISE_FLOOR, NOISE_FLOOR_SINGLE
 from absentia.methods.completion.mkmc._view_kernels import ViewKernel
 
 #: So many accelerated steps in a row must change the objective by less than tol.
-PATIENCE = 3
+SMALL_STEPS = 3
+#: Lowest noise variance, for kernels of unit mean diagonal.  Heywood case: psi -> 0 makes the likelihood
+#: unbounded and ``W' D^-1 W`` overflow.  The objective is a difference of terms of size ``1 / psi``, known
+#: to ``|W|^2 / psi`` roundings: at 1e-5 to some 1e-6, at 1e-8 not at all.
+NOISE_FLOOR = 1e-5
+#: The same in single precision, and the longest row of loadings: beyond either, what is left of the
+#: objective after cancellation is rounding.
+_NOISE_FLOOR_SINGLE, _LOADING_CEILING_SINGLE = 1e-3, 100.0
 #: In single precision the preconditioner sees every sample in all views together with this weight.
 #: Without it the steps of samples that few views see are too long where those say little of a factor.
 _DAMPING_SINGLE = 0.01
 #: A pattern of visibility is common if so many samples have it: a call for each pattern is then cheaper
 #: than a matrix for each sample.
-MIN_COMMON = 4
+_MIN_COMMON = 4
 #: Of rare samples, and of common patterns, so many numbers of their matrices are in memory at once.
-BLOCK = 1 << 17
+_BLOCK = 1 << 17
 
 
 # ------------------------------------------------------------ sums over the views that see a sample
@@ -75,7 +81,7 @@ BLOCK = 1 << 17
 # a pattern.  Of many views nearly every sample has a pattern of its own.  Samples of such rare patterns are
 # taken in chunks: their matrices are one product of who sees them (samples x views) with the E_k, and
 # LAPACK goes through the chunk.  Per sample that is O(V q^2 + q^3), linear in the number V of views.  No
-# more than a chunk is ever in memory, and the inverses of common patterns, each for MIN_COMMON samples.
+# more than a chunk is ever in memory, and the inverses of common patterns, each for _MIN_COMMON samples.
 
 
 @dataclass(frozen=True)
@@ -91,8 +97,8 @@ class Visibility:
     def of(cls, sees: Array) -> Self:
         """Of who is seen by which view, samples x views."""
         groups = list(group_by_pattern(sees))
-        common = [(pattern, samples) for pattern, samples in groups if len(samples) >= MIN_COMMON]
-        rare = [samples for _, samples in groups if len(samples) < MIN_COMMON]
+        common = [(pattern, samples) for pattern, samples in groups if len(samples) >= _MIN_COMMON]
+        rare = [samples for _, samples in groups if len(samples) < _MIN_COMMON]
         rest = np.sort(np.concatenate(rare)) if rare else np.zeros(0, dtype=np.intp)
         bounds = np.cumsum([0, *(len(samples) for _, samples in common)])
         return cls(
@@ -160,7 +166,7 @@ class Visibility:
 
 def _chunk_size(q: int) -> int:
     """How many q x q matrices are in memory at once."""
-    return max(BLOCK // (q * q), 32)
+    return max(_BLOCK // (q * q), 32)
 
 
 def _sums(sees: Array, E: Array, extra: Array) -> Array:
@@ -217,7 +223,7 @@ class VisibleProblem:
     @property
     def floor(self) -> float:
         """The lowest noise variance."""
-        return NOISE_FLOOR_SINGLE if self.dtype == np.float32 else NOISE_FLOOR
+        return _NOISE_FLOOR_SINGLE if self.dtype == np.float32 else NOISE_FLOOR
 
     @cached_property
     def roof(self) -> float:
@@ -231,12 +237,7 @@ class VisibleProblem:
     @property
     def ceiling(self) -> float:
         """The longest row of loadings."""
-        return LOADING_CEILING_SINGLE if self.dtype == np.float32 else np.inf
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether all kernels are arrays or factors, and not chunks elsewhere."""
-        return all(isinstance(view.unscaled, Dense | Gram) for view in self.views)
+        return _LOADING_CEILING_SINGLE if self.dtype == np.float32 else np.inf
 
     @property
     def by_factors(self) -> bool:
@@ -247,6 +248,18 @@ class VisibleProblem:
         """The same problem with float32 products, which cost half."""
         views = [ViewKernel(view.Q.astype(np.float32), view.v, view.weight) for view in self.views]
         return replace(self, views=views, dtype=np.dtype(np.float32))
+
+    def model(self, point: Point) -> LowRankPlusDiagonal:
+        """The model kernel of a point, samples in their own order again."""
+        W, d = np.empty(point[0].shape), np.empty(self.size)
+        W[self.order] = point[0]
+        d[self.order] = np.exp(point[1])
+        return LowRankPlusDiagonal(W, d)
+
+    def point(self, model: LowRankPlusDiagonal, noise: Noise) -> Point:
+        """The point of a model kernel; the inverse of :meth:`model`."""
+        d = noise(model.d[self.order]) / noise(np.ones(self.size))
+        return np.asarray(model.W[self.order], dtype=self.dtype), np.log(d)
 
 
 #: How noise variances are shared: adds up what is known of each sample into what each variance sees.
@@ -264,7 +277,7 @@ def own_noise(per_sample: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Moments:
+class _Moments:
     """What one view says of the factors: the E-step."""
 
     C_inverse: Array
@@ -273,13 +286,13 @@ class Moments:
     value: float  # logdet C - trace(C^-1 F' Q F); the terms in D are added for all views at once
 
 
-def factor_moments(C: Array, inner: Array, weight: int = 1) -> Moments:
-    """Moments of the factors given a view, from ``C = I + W' F`` and ``inner = F' Q F``."""
+def factor_moments(C: Array, inner: Array, weight: int = 1) -> _Moments:
+    """_Moments of the factors given a view, from ``C = I + W' F`` and ``inner = F' Q F``."""
     L = cholesky(C, "inner matrix I + W' D^-1 W")
     C_inverse = cholesky_inverse(L)
     E = weight * C_inverse + C_inverse @ inner @ C_inverse
     value = weight * cholesky_logdet(L) - float(np.vdot(C_inverse, inner))
-    return Moments(C_inverse, (E + E.T) / 2, inner, value)
+    return _Moments(C_inverse, (E + E.T) / 2, inner, value)
 
 
 def evaluate(problem: VisibleProblem, noise: Noise, point: Point) -> GradientEvaluation:
@@ -387,19 +400,5 @@ def solve_low_rank(
     pairs = () if before is None else tuple((cast(s), cast(y)) for s, y in before.pairs)
     spent = 0 if before is None else before.n_evaluations
     start = DescentState(run(cast(first)), pairs, 1 + spent)
-    stop = StoppingRule(tol, patience=PATIENCE)
+    stop = StoppingRule(tol, patience=SMALL_STEPS)
     return descend(run, start, stop=stop, max_iter=max_iter, callback=callback)
-
-
-def as_operator(problem: VisibleProblem, point: Point) -> LowRankPlusDiagonal:
-    """The model kernel of a point, samples in their own order again."""
-    W, d = np.empty(point[0].shape), np.empty(problem.size)
-    W[problem.order] = point[0]
-    d[problem.order] = np.exp(point[1])
-    return LowRankPlusDiagonal(W, d)
-
-
-def as_point(problem: VisibleProblem, noise: Noise, model: LowRankPlusDiagonal) -> Point:
-    """The point of a model kernel; the inverse of :func:`as_operator`."""
-    d = noise(model.d[problem.order]) / noise(np.ones(problem.size))
-    return np.asarray(model.W[problem.order], dtype=problem.dtype), np.log(d)

@@ -11,30 +11,30 @@ from absentia.core import DISTINCT_RTOL, Array, Iterative, RandomState, argmin_k
 from absentia.core.linalg import invert_permutation
 from absentia.core.optimize import Point
 from absentia.data import AbsenceWarning, KernelViews
+from absentia.methods.completion._base import SubspaceCompleter
 from absentia.methods.completion._fill import MeanFill
 from absentia.methods.completion._holdout import Holdout
-from absentia.methods.completion._subspace import SubspaceCompleter
 from absentia.methods.completion.mkmc._coordinates import locate_absent, view_moments
-from absentia.methods.completion.mkmc._low_rank import VisibleProblem, as_operator
+from absentia.methods.completion.mkmc._low_rank import VisibleProblem
 from absentia.methods.completion.mkmc._solver import ShortRuns, Solver
 from absentia.methods.completion.mkmc._view_kernels import KernelForm, ViewKernel, in_memory
 
 #: Eigenvalues are counted on at most so many samples, drawn at random beyond.
 _MAX_COUNTED = 4000
 #: Runs on what was not hidden are short: they end at this change of the objective, or after so many steps.
-SHORT_TOL, SHORT_STEPS = 1e-4, 30
+_SHORT_TOL, _SHORT_STEPS = 1e-4, 30
 #: So many ranks in a row that bring nothing end the search for one, and at once one whose error is so many
 #: times the least.
-PATIENCE, HOPELESS = 3, 1.25
+_RANK_PATIENCE, _HOPELESS = 3, 1.25
 #: Eigenvalues are not counted for ranks around one below this.
 _MIN_COUNTED_RANK = 32
 #: Up to so many samples the rank is selected, or checked, by hiding.
 MAX_HOLDOUT = 5000
 #: It is checked on so many of them, or on so many for each component.
-CHECK_SAMPLES, CHECK_SAMPLES_PER_COMPONENT = 1000, 10
+_CHECK_SAMPLES, _CHECK_SAMPLES_PER_COMPONENT = 1000, 10
 
 
-def count_above(S: Array, threshold: float) -> int:
+def _count_above(S: Array, threshold: float) -> int:
     """Number of eigenvalues of a symmetric matrix above `threshold`.
 
     By Sylvester's law of inertia: as many as the block-diagonal D of ``S - threshold I = L D L'`` has
@@ -44,13 +44,13 @@ def count_above(S: Array, threshold: float) -> int:
     return int((scipy.linalg.eigvalsh_tridiagonal(D.diagonal(), D.diagonal(-1)) > 0).sum())
 
 
-def count_components(S: Array, rule: str) -> int:
+def _count_eigenvalues(S: Array, rule: str) -> int:
     """Number of eigenvalues of `S` above their mean ("gk", Guttman-Kaiser) or above one ("kaiser").
 
     Above means by more than :data:`DISTINCT_RTOL`: rounding does not count eigenvalues that are all alike.
     """
     threshold = {"gk": float(np.trace(S)) / len(S), "kaiser": 1.0}[rule]
-    return int(np.clip(count_above(S, (1 + DISTINCT_RTOL) * threshold), 1, len(S) - 1))
+    return int(np.clip(_count_above(S, (1 + DISTINCT_RTOL) * threshold), 1, len(S) - 1))
 
 
 def _zero_filled_mean(views: Sequence[ViewKernel], samples: Array) -> Array:
@@ -61,19 +61,6 @@ def _zero_filled_mean(views: Sequence[ViewKernel], samples: Array) -> Array:
         inside = np.searchsorted(view.v, samples[present])
         S[np.ix_(present, present)] += view.Q.block(inside, inside)
     return S / sum(view.weight for view in views)
-
-
-def _count_by_rule(
-    views: Sequence[ViewKernel], size: int, rule: str, rng: np.random.Generator, order: Array
-) -> int:
-    """Guttman-Kaiser or Kaiser on the mean of the zero-filled kernels, the papers' first model.
-
-    Of more than :data:`_MAX_COUNTED` samples that many are drawn, in their `order`.
-    """
-    samples = np.arange(size)
-    if size > _MAX_COUNTED:
-        samples = np.sort(order[rng.choice(size, _MAX_COUNTED, replace=False)])
-    return count_components(_zero_filled_mean(views, samples), rule)
 
 
 def _short_rank_path(size: int, counted: int) -> list[int]:
@@ -163,9 +150,12 @@ class ModelSelection(Iterative, SubspaceCompleter):
         return int(q), None
 
     def _count_components(self, views: list[ViewKernel], size: int, rule: str) -> int:
-        return _count_by_rule(
-            views, size, rule, make_generator(self.random_state), invert_permutation(self._positions)
-        )
+        """Guttman-Kaiser or Kaiser on the mean of the zero-filled kernels, the papers' first model."""
+        samples = np.arange(size)
+        if size > _MAX_COUNTED:
+            drawn = make_generator(self.random_state).choice(size, _MAX_COUNTED, replace=False)
+            samples = np.sort(invert_permutation(self._positions)[drawn])
+        return _count_eigenvalues(_zero_filled_mean(views, samples), rule)
 
     def _rank_by_holdout(
         self, form: KernelForm, views: list[ViewKernel], size: int, near: int | None
@@ -186,7 +176,7 @@ class ModelSelection(Iterative, SubspaceCompleter):
         def complete(q: int) -> KernelViews:
             return self._complete_part(form, holdout.part, runs.problem, runs(q))
 
-        curve = holdout.curve(path, complete, PATIENCE, HOPELESS)
+        curve = holdout.curve(path, complete, _RANK_PATIENCE, _HOPELESS)
         return int(argmin_key(curve)), curve
 
     def _short_path(self, views: list[ViewKernel], size: int, near: int | None) -> list[int]:
@@ -198,7 +188,7 @@ class ModelSelection(Iterative, SubspaceCompleter):
 
     def _warn_of_excess(self, form: KernelForm, q: int) -> None:
         """Warn if observed cells, hidden for once, are completed worse than by their mean."""
-        X, positions = self._subsample(max(CHECK_SAMPLES, CHECK_SAMPLES_PER_COMPONENT * q))
+        X, positions = self._subsample(max(_CHECK_SAMPLES, _CHECK_SAMPLES_PER_COMPONENT * q))
         holdout = Holdout.of(X, self.random_state)
         if not holdout.n_hidden:
             return
@@ -230,13 +220,13 @@ class ModelSelection(Iterative, SubspaceCompleter):
         views = [view for view in form.view_kernels(part, samples) if len(view.v)]
         problem = VisibleProblem.of(views, len(samples), float(self.prior), self.dtype)
         solver = replace(self._solver(), positions=positions)
-        return solver.short_runs(problem, max_rank, tol=max(self.tol, SHORT_TOL), max_iter=SHORT_STEPS)
+        return solver.short_runs(problem, max_rank, tol=max(self.tol, _SHORT_TOL), max_iter=_SHORT_STEPS)
 
     def _complete_part(
         self, form: KernelForm, part: KernelViews, problem: VisibleProblem, point: Point
     ) -> KernelViews:
         """Kernels of which some cells are hidden, completed under the model of a point."""
-        model = as_operator(problem, point).pad(np.flatnonzero(part.observed.any(axis=1)), len(part))
+        model = problem.model(point).pad(np.flatnonzero(part.observed.any(axis=1)), len(part))
         bases, coordinates = locate_absent(part, form, model, view_moments(part, form, model))
         return part.completed(self._complete_square(part, bases, coordinates))
 

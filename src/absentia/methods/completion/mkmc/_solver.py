@@ -29,30 +29,34 @@ from absentia.core.optimize import (
     Status,
     refine_minimum,
 )
-from absentia.methods.completion.mkmc import _full, _low_rank, _paper
-from absentia.methods.completion.mkmc._low_rank import Noise, VisibleProblem, solve_low_rank
-from absentia.methods.completion.mkmc._paper import ImputationProblem
+from absentia.methods.completion.mkmc._imputation import (
+    ImputationProblem,
+    full_model,
+    make_covariance,
+    solve_full,
+    solve_paper,
+)
+from absentia.methods.completion.mkmc._low_rank import (
+    Noise,
+    VisibleProblem,
+    equal_noise,
+    evaluate,
+    own_noise,
+    solve_low_rank,
+)
 from absentia.methods.completion.mkmc._view_kernels import ViewKernel, merge_views, sum_kernels
 
 #: Up to so many samples the best of three starts is taken, as the objective has several minima, and
 #: eigenvectors of the start are exact; beyond, they are found from a random subspace.
-SMALL, EXACT = 500, 500
+_SMALL = 500
 #: One of the three starts is where the papers' algorithm is after so many iterations.
 _HEAD_START = 5
 #: From so many samples on, the first part of a fit is run in single precision, which costs half.
-LARGE = 2000
+_LARGE = 2000
 #: For short runs at several ranks at least so many leading vectors are found at once.
-MIN_LEADING = 16
-#: The subspace iteration ends when a pass adds less than this share to what it captures.
-_SUBSPACE_TOL = 3e-4
-
-
-class SolverResult(NamedTuple):
-    """A fitted model, how the run went, and how many E-steps it took."""
-
-    model: PDOperator
-    solution: Solution[Any]
-    n_evaluations: int
+_MIN_LEADING = 16
+#: The subspace iteration ends when a pass adds less than this share to what it captures, or after so many.
+_SUBSPACE_TOL, _SUBSPACE_PASSES = 3e-4, 12
 
 
 @dataclass(frozen=True)
@@ -69,8 +73,13 @@ class Solver:
     positions: Array
     callback: Callback | None
 
-    def solve(self, views: Sequence[ViewKernel], size: int, q: int | None) -> SolverResult:
-        """The model of rank `q` (None: unrestricted) behind these views of `size` samples."""
+    def solve(
+        self, views: Sequence[ViewKernel], size: int, q: int | None
+    ) -> tuple[PDOperator, Solution[Any], int]:
+        """The model of rank `q` (None: unrestricted) behind these views of `size` samples.
+
+        With it, how the run went, and how many E-steps it took.
+        """
         try:
             return self._solve(views, size, q)
         except NotPositiveDefiniteError as error:
@@ -79,29 +88,31 @@ class Solver:
                 "(1e-3 is the usual value), or look for kernels that are nearly singular"
             ) from error
 
-    def _solve(self, views: Sequence[ViewKernel], size: int, q: int | None) -> SolverResult:
+    def _solve(
+        self, views: Sequence[ViewKernel], size: int, q: int | None
+    ) -> tuple[PDOperator, Solution[Any], int]:
         options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "callback": self.callback}
         if self.algorithm == "paper":
             imputation = ImputationProblem.of(views, size, self.prior, np.dtype(self.dtype))
-            slow = _paper.solve_paper(imputation, self._family(q), **options)
-            return SolverResult(slow.state.model, slow, slow.n_iter)
+            slow = solve_paper(imputation, make_covariance(self.covariance, q), **options)
+            return slow.state.model, slow, slow.n_iter
         problem = VisibleProblem.of(merge_views(views), size, self.prior, self.dtype)
         model: PDOperator
         if q is None:
-            run = _full.solve_full(problem, **options)
-            model = _full.as_operator(problem, run.state.at.point)
+            run = solve_full(problem, **options)
+            model = full_model(problem, run.state.at.point)
         else:
             run = self._solve_low_rank(problem, views, q, options)
-            model = _low_rank.as_operator(problem, run.state.at.point)
-        return SolverResult(model, run, run.state.n_evaluations)
+            model = problem.model(run.state.at.point)
+        return model, run, run.state.n_evaluations
 
     def _solve_low_rank(
         self, problem: VisibleProblem, views: Sequence[ViewKernel], q: int, options: dict[str, Any]
     ) -> Solution[DescentState[GradientEvaluation]]:
         """Descend from the start; small problems from several, large ones at first in single precision."""
-        if problem.size <= SMALL:
+        if problem.size <= _SMALL:
             return self._best_of_starts(problem, self._starts(problem, views, q), options)
-        small = problem.size < LARGE or problem.dtype == np.float32
+        small = problem.size < _LARGE or problem.dtype == np.float32
         if small or not self.tol or problem.by_factors:
             return solve_low_rank(problem, self.noise, self._start(problem, q), **options)
         rough_problem = problem.in_single_precision()
@@ -119,9 +130,10 @@ class Solver:
         yield self._start(problem, q, rescale=False)
         imputation = ImputationProblem.of(views, problem.size, problem.eps, problem.dtype)
         with suppress(NotPositiveDefiniteError):  # nearly singular kernels without a prior
-            model = _paper.solve_paper(imputation, self._family(q), tol=0, max_iter=_HEAD_START).state.model
+            family = make_covariance(self.covariance, q)
+            model = solve_paper(imputation, family, tol=0, max_iter=_HEAD_START).state.model
             assert isinstance(model, LowRankPlusDiagonal)
-            yield _low_rank.as_point(problem, self.noise, model)
+            yield problem.point(model, self.noise)
 
     def _best_of_starts(
         self, problem: VisibleProblem, starts: Iterator[Point], options: dict[str, Any]
@@ -136,29 +148,22 @@ class Solver:
         if self.covariance == "pca":  # equal noise leaves nothing flat enough to matter
             return best
         noise = self.noise
-        return refine_minimum(
-            lambda point: _low_rank.evaluate(problem, noise, point), best, options["callback"]
-        )
+        return refine_minimum(lambda point: evaluate(problem, noise, point), best, options["callback"])
 
     def short_runs(self, problem: VisibleProblem, max_rank: int, *, tol: float, max_iter: int) -> ShortRuns:
         """Quick runs at ranks up to `max_rank`; of large problems in single precision."""
-        if problem.size >= LARGE and problem.dtype != np.float32 and not problem.by_factors:
+        if problem.size >= _LARGE and problem.dtype != np.float32 and not problem.by_factors:
             problem = problem.in_single_precision()
         return ShortRuns(self, problem, max_rank, {"tol": tol, "max_iter": max_iter})
 
-    def leading_pairs(self, problem: VisibleProblem, q: int, *, rescale: bool = True) -> LeadingPairs:
+    def leading_pairs(self, problem: VisibleProblem, q: int, *, rescale: bool = True) -> _LeadingPairs:
         """The `q` leading eigenpairs of the mean kernel; see :func:`leading_pairs`."""
         rng = make_generator(self.random_state)
         return leading_pairs(problem, q, rng, rescale=rescale, positions=self.positions)
 
-    def _family(self, q: int | None) -> _paper.Covariance:
-        if q is None:
-            return _paper.Full()
-        return _paper.PCA(q) if self.covariance == "pca" else _paper.FactorAnalysis(q)
-
     @property
     def noise(self) -> Noise:
-        return _low_rank.equal_noise if self.covariance == "pca" else _low_rank.own_noise
+        return equal_noise if self.covariance == "pca" else own_noise
 
 
 @dataclass
@@ -170,15 +175,15 @@ class ShortRuns:
     max_rank: int
     options: dict[str, Any]
     point: Point | None = None
-    leading: LeadingPairs | None = None
+    leading: _LeadingPairs | None = None
 
     def __call__(self, q: int) -> Point:
         """Where a run of rank `q` ends."""
         noise = self.solver.noise
         if self.leading is None or q > len(self.leading.values):
-            n_leading = max(q, min(max(2 * q, MIN_LEADING), self.max_rank))
+            n_leading = max(q, min(max(2 * q, _MIN_LEADING), self.max_rank))
             self.leading = self.solver.leading_pairs(self.problem, n_leading)
-        first = add_factors(start_from_leading(self.problem, noise, self.leading, q), self.point)
+        first = _add_factors(start_from_leading(self.problem, noise, self.leading, q), self.point)
         self.point = solve_low_rank(self.problem, noise, first, **self.options).state.at.point
         return self.point
 
@@ -186,7 +191,7 @@ class ShortRuns:
 # ----------------------------------------------------------------------- starts of low-rank models
 
 
-class LeadingPairs(NamedTuple):
+class _LeadingPairs(NamedTuple):
     """Leading eigenpairs of the mean kernel, lowest first, and how many views each sample counts for."""
 
     values: Array
@@ -199,15 +204,14 @@ def leading_pairs(
     q: int,
     rng: np.random.Generator,
     *,
-    passes: int = 12,
     rescale: bool = True,
     positions: Array | None = None,
-) -> LeadingPairs:
+) -> _LeadingPairs:
     """The `q` leading eigenpairs of the mean kernel.
 
     The mean is over the views that see both samples as far as a product can tell:
     ``D^-1/2 (sum_k Q_k / K) D^-1/2`` with D the share of views that see a sample.  Without `rescale` it
-    is the zero-imputed mean, the papers' first model.  The components are exact up to :data:`EXACT`
+    is the zero-imputed mean, the papers' first model.  The components are exact up to :data:`_SMALL`
     samples.  Beyond they come from randomised subspace iteration, whose first vectors are drawn in the
     order of the samples' `positions` (by default as they come).
     """
@@ -215,15 +219,15 @@ def leading_pairs(
     if rescale:
         counts = np.maximum(problem.weight - problem.eps, 1.0)
     root = np.sqrt(counts / problem.n_views).astype(problem.dtype)[:, None]
-    if problem.size <= EXACT and problem.in_memory:
-        return LeadingPairs(*_eigenpairs(problem, root, q), counts)
+    if problem.size <= _SMALL:
+        return _LeadingPairs(*_eigenpairs(problem, root, q), counts)
     block = min(q + 10, problem.size)
     X = rng.standard_normal((problem.size, block), dtype=np.float32).astype(problem.dtype)
     X = X if positions is None else X[positions[problem.order]]
-    return LeadingPairs(*_subspace_iteration(problem, root, q, X, passes), counts)
+    return _LeadingPairs(*_subspace_iteration(problem, root, q, X), counts)
 
 
-def start_from_leading(problem: VisibleProblem, noise: Noise, leading: LeadingPairs, q: int) -> Point:
+def start_from_leading(problem: VisibleProblem, noise: Noise, leading: _LeadingPairs, q: int) -> Point:
     """Probabilistic principal components of the mean kernel, of `q` of its leading eigenpairs."""
     values, vectors = leading.values[-q:], leading.vectors[:, -q:]
     trace = float(((problem.total_diagonal - problem.eps) / leading.counts).sum())
@@ -234,7 +238,7 @@ def start_from_leading(problem: VisibleProblem, noise: Noise, leading: LeadingPa
     return W, np.log(np.maximum(noise(sigma2 * ones) / noise(ones), problem.floor))
 
 
-def add_factors(first: Point, point: Point | None) -> Point:
+def _add_factors(first: Point, point: Point | None) -> Point:
     """A start from a solution of lower rank: its factors, and new ones from the start `first`."""
     fresh, q = first[0], first[0].shape[1]
     if point is None or point[0].shape[1] >= q:
@@ -254,12 +258,10 @@ def _eigenpairs(problem: VisibleProblem, root: Array, q: int) -> tuple[Array, Ar
     return leading_eigenpairs((S + S.T) / 2, q)
 
 
-def _subspace_iteration(
-    problem: VisibleProblem, root: Array, q: int, X: Array, passes: int
-) -> tuple[Array, Array]:
+def _subspace_iteration(problem: VisibleProblem, root: Array, q: int, X: Array) -> tuple[Array, Array]:
     """The same by subspace iteration from the columns of `X`, as far as a few passes lead."""
     captured = 0.0
-    for _ in range(passes):
+    for _ in range(_SUBSPACE_PASSES):
         basis = _orthonormalize(X)
         X = _mean_kernel_product(problem, basis / root) / root
         values, vectors = scipy.linalg.eigh(thin_gram(basis, X))

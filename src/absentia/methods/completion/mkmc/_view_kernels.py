@@ -9,7 +9,6 @@ import numpy as np
 from absentia.core import Array, Dense, Gram, Operator, Scaled
 from absentia.core.linalg import center_kernel, is_constant_kernel, rounding_level, symmetrize
 from absentia.data import KernelViews
-from absentia.methods.completion._subspace import Basis, Coordinates
 
 
 @dataclass(frozen=True)
@@ -22,6 +21,10 @@ class ViewKernel:
     Q: Operator
     v: Array
     weight: int = 1
+
+    def hidden(self, size: int) -> Array:
+        """Positions of the others of `size` samples."""
+        return np.setdiff1d(np.arange(size), self.v, assume_unique=True)
 
     @property
     def unscaled(self) -> Operator:
@@ -40,7 +43,7 @@ class KernelForm:
     @classmethod
     def of(cls, X: KernelViews, *, center: bool, rescale: bool, dtype: str) -> Self:
         """Scales are mean diagonals; one for a view nobody has, and for all without `rescale`."""
-        X = center_kernels(X) if center else X
+        X = _center_kernels(X) if center else X
         scales = np.ones(X.n_views)
         for v, name in enumerate(X.names):
             diagonal = X.diagonal(name)
@@ -56,7 +59,7 @@ class KernelForm:
     def view_kernels(self, X: KernelViews, samples: Array | None = None) -> list[ViewKernel]:
         """Each view's kernel, with its samples' positions among `samples` (by default all)."""
         observed = X.observed if samples is None else X.observed[samples]
-        X = center_kernels(X) if self.center else X
+        X = _center_kernels(X) if self.center else X
         return [
             ViewKernel(
                 _scale_kernel(X.operator(name), scale, np.dtype(self.dtype)), np.flatnonzero(present)
@@ -66,7 +69,7 @@ class KernelForm:
 
     def centered_views(self, X: KernelViews) -> list[bool]:
         """Which views are taken about their mean."""
-        return views_with_spread(X) if self.center else [False] * X.n_views
+        return _views_with_spread(X) if self.center else [False] * X.n_views
 
 
 def _scale_kernel(operator: Operator, scale: float, dtype: np.dtype[Any]) -> Operator:
@@ -119,7 +122,7 @@ def in_memory(X: KernelViews) -> bool:
 # The observed block is what it was, and the kernel is that of actual points.
 
 
-def views_with_spread(X: KernelViews) -> list[bool]:
+def _views_with_spread(X: KernelViews) -> list[bool]:
     """Which views are taken about their mean: not those whose samples are alike, where nothing is left."""
     return [_has_spread(X.operator(name)) for name in X.names]
 
@@ -132,10 +135,10 @@ def _has_spread(K: Operator) -> bool:
     return K.shape[0] > 0 and not is_constant_kernel(np.asarray(K.to_dense()))
 
 
-def center_kernels(X: KernelViews) -> KernelViews:
+def _center_kernels(X: KernelViews) -> KernelViews:
     """Kernels as seen from the mean of the samples that have the view."""
     kernels = {name: X.operator(name) for name in X.names}
-    for name, spread in zip(X.names, views_with_spread(X), strict=True):
+    for name, spread in zip(X.names, _views_with_spread(X), strict=True):
         if spread:
             kernels[name] = _center_kernel(kernels[name])
     return KernelViews.within(X, kernels)
@@ -146,40 +149,3 @@ def _center_kernel(K: Operator) -> Operator:
         return Gram(K.left - K.left.mean(axis=0, dtype=np.float64).astype(K.dtype))
     A = np.asarray(K.to_dense())
     return Dense(symmetrize(center_kernel(A.astype(np.float64))).astype(A.dtype))
-
-
-def add_mean_axis(basis: Basis, K: Operator) -> Basis:
-    """Axes of the centred kernel as axes of the kernel `K` itself, the mean sample before them."""
-    assert basis.C is not None
-    m = max(K.shape[0], 1)
-    C = np.column_stack([np.full(K.shape[0], 1.0 / m), basis.C - basis.C.sum(axis=0) / m])
-    with_mean = Basis.of(K, C)
-    with_mean.E[1:, 1:] += symmetrize(basis.E - basis.C.T @ basis.G)  # what is orthogonal to all observed
-    return with_mean
-
-
-def add_mean_coordinate(
-    coordinates: Coordinates, basis: Basis | None = None, mean_values: Array | None = None
-) -> Coordinates:
-    """Coordinates along :func:`add_mean_axis`.
-
-    Of new samples, `mean_values` are kernel values with the mean sample of those that have the view.
-    """
-    W = np.column_stack([np.ones(len(coordinates.W)), coordinates.W])
-    if basis is None or mean_values is None or coordinates.G is None:
-        return Coordinates(W, coordinates.s)
-    across = basis.G[:, 1:].mean(axis=0) if len(basis.G) else 0.0  # of the mean sample with the axes
-    return Coordinates(W, coordinates.s, np.column_stack([mean_values, coordinates.G + across]))
-
-
-def center_rows(rows: Operator, diagonal: Array, F: Array, basis: Basis) -> tuple[Array, Array, Array]:
-    """Of new samples that have a view: ``c_t' F``, ``|c_t|^2``, and their values with the mean sample.
-
-    `rows` are their kernel values with the training samples that have it, `diagonal` those with themselves,
-    `basis` is one of :func:`add_mean_axis`.
-    """
-    m = max(rows.shape[1], 1)
-    mean_values = np.asarray(rows @ np.full((rows.shape[1], 1), 1.0 / m))[:, 0]
-    means, grand_mean = basis.G[:, 0], float(basis.E[0, 0])
-    products = np.asarray(rows @ F) - means @ F - np.outer(mean_values - grand_mean, F.sum(axis=0))
-    return products, diagonal - 2 * mean_values + grand_mean, mean_values
