@@ -64,9 +64,9 @@ class Tiny:
     """A trial that does nothing; what workers import for a real one comes along."""
 
     def __init__(self, folder: str) -> None:
-        from absentia.experiment.comparison._performing import Perform
+        from absentia.experiment.comparison._trial import TrialPerformer
 
-        self.kind = Perform
+        self.kind = TrialPerformer
 
     def __call__(self, key: Any) -> dict[str, Any]:
         time.sleep(0.5)  # so that every process gets one

@@ -29,7 +29,6 @@ from absentia import (
     ViewKernels,
     ZeroFill,
     datasets,
-    experiment,
     metrics,
     missingness,
 )
@@ -85,7 +84,7 @@ def main() -> None:
                 incomplete, method = truth.hide(keep), make()
                 seconds, done = common.cpu(lambda m=method, k=incomplete: m.fit_transform(k))
                 errors = metrics.ca_error(truth, done), metrics.are(truth, done, keep)
-                scores.append((*errors, experiment.accuracy(done, y), seconds))
+                scores.append((*errors, common.accuracy(done, y), seconds))
             means = map(float, np.mean(scores, axis=0))
             cells = dict(zip(("CA", "ARE", "accuracy", "CPU s"), means, strict=True))
             rows.append({"data, hidden": data, "masks": len(masks), "method": name, **cells})

@@ -20,7 +20,7 @@ from typing import Any
 import common
 import numpy as np
 
-from absentia import MKC, MKMC, MeanFill, ZeroFill, datasets, experiment, metrics
+from absentia import MKC, MKMC, MeanFill, ZeroFill, datasets, metrics
 
 PAPER: dict[str, Any] = {"center": False, "between": "observed"}
 VARIANTS = ("ht", "app", "sdp")
@@ -58,7 +58,7 @@ def measured(data: Any, keep: np.ndarray, name: str, method: Any) -> dict[str, A
         "missing, method": name,
         "CA": metrics.ca_error(data.kernels, completed),
         "ARE": metrics.are(data.kernels, completed, keep),
-        "accuracy": None if y is None else experiment.accuracy(completed, np.asarray(y).ravel()),
+        "accuracy": None if y is None else common.accuracy(completed, np.asarray(y).ravel()),
         "CPU s": seconds,
         "iterations": None if trace is None else len(trace),
         "converged": getattr(method, "converged_", None),

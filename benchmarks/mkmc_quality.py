@@ -15,7 +15,7 @@ from typing import Any
 import common
 import numpy as np
 
-from absentia import MKMC, MeanFill, ViewKernels, ZeroFill, datasets, experiment, metrics, missingness
+from absentia import MKMC, MeanFill, ViewKernels, ZeroFill, datasets, metrics, missingness
 
 METHODS: dict[str, Callable[[], Any]] = {
     "zero fill": ZeroFill,
@@ -52,7 +52,7 @@ def main() -> None:
             method = make()
             seconds, completed = common.cpu(lambda m=method, k=incomplete: m.fit_transform(k))
             found = (metrics.ca_error(truth, completed), metrics.are(truth, completed, keep))
-            rest = (experiment.accuracy(completed, y), seconds, getattr(method, "n_iter_", np.nan))
+            rest = (common.accuracy(completed, y), seconds, getattr(method, "n_iter_", np.nan))
             scores[name].append((*found, *rest, getattr(method, "n_components_", np.nan)))
     columns = ("CA", "ARE", "accuracy", "CPU s", "iterations", "components")
     rows = []
@@ -60,7 +60,7 @@ def main() -> None:
         means = np.mean(values, axis=0)
         cells = {c: None if np.isnan(m) else float(m) for c, m in zip(columns, means, strict=True)}
         rows.append({f"mean of {masks} mask(s)": name, **cells})
-    rows.append({f"mean of {masks} mask(s)": "nothing hidden", "accuracy": experiment.accuracy(truth, y)})
+    rows.append({f"mean of {masks} mask(s)": "nothing hidden", "accuracy": common.accuracy(truth, y)})
     fast, paper = rows[2], rows[4]
     claims = [
         common.Claim("CA of fast pca", fast["CA"], at_most=0.026),

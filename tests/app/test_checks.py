@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from absentia import Views, io, models
 from absentia.app._checks import check_replaced
-from absentia.app.cli import _complete_kernels, _fitting, _predict, _study
-from absentia.app.cli import _complete_matrix as cli_matrix
+from absentia.app.cli import _completing, _fitting, _predict, _study
 from absentia.app.cli import _demo as demo
 from absentia.app.cli._compare import check_study_folder
-from absentia.core import _threads as threads
+from absentia.core import _resources as threads
 from absentia.tasks import Task
 from conftest import random_problem
 from helpers.command_line import refused, run
@@ -64,7 +63,7 @@ def idle(monkeypatch):
 
     for where, name in [
         (io, "read"),
-        (_complete_kernels, "run_completer"),
+        (_completing, "run_completer"),
         (_fitting, "read_training"),
         (io, "read_new"),
         (models, "load"),
@@ -218,8 +217,8 @@ def test_without_a_report_no_extra_is_wanted(folder, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "work"),
     [
-        (K, (_complete_kernels, "run_completer")),
-        (T, (cli_matrix, "_run")),
+        (K, (_completing, "run_completer")),
+        (T, (_completing, "run_imputer")),
         ([*F, "--no-report"], (Task, "learn")),
         (P, (_predict, "write_predictions")),
     ],
@@ -228,7 +227,7 @@ def test_without_a_report_no_extra_is_wanted(folder, tmp_path, monkeypatch):
 def test_small_jobs_get_one_thread_unless_someone_decides(
     folder, monkeypatch, arguments, work, flags, decided, wanted
 ):
-    for name in threads.DECIDED:
+    for name in threads._DECIDED:
         monkeypatch.delenv(name, raising=False)
     if decided:
         monkeypatch.setenv("OMP_NUM_THREADS", "2")

@@ -11,7 +11,7 @@ import pytest
 import absentia
 from absentia import ViewKernels, Views
 from absentia.app import comparison as comparing
-from absentia.app.comparison import _count_bytes, count_jobs, make_design, results_table
+from absentia.app.comparison import Comparison, _count_bytes, count_jobs, make_design
 from absentia.experiment.comparison import Study, make_task_data
 from helpers.comparison_problems import made_views, targets
 from helpers.comparison_results import make_findings
@@ -149,7 +149,7 @@ def test_left_out_methods_have_a_row_with_the_reason():
     kernels = ViewKernels().fit_transform(views)
     problem = make_task_data(kernels, y)
     design = make_design(problem, "auto", repeats=1, cv=2)
-    table = results_table(Study(problem, design, "nowhere").results())
+    table = Comparison(Study(problem, design, "nowhere")).table()
     assert table.loc["forest", "remark"] == "takes features, and the data are kernels"
     assert table.loc["average", "remark"] == ""
 
@@ -302,7 +302,9 @@ def test_only_usual_methods_are_thinned(monkeypatch):
 def test_columns_of_the_table_do_not_hang_on_who_is_first():
     for task in ("classes", "completion"):
         found = make_findings(task=task)
-        columns = results_table(found).columns.tolist()
+        comparison = Comparison(study=None)
+        comparison.results = found
+        columns = comparison.table().columns.tolist()
         assert columns[0] == "baseline"
         assert columns[-1] == "remark"
         assert columns.index("difference") < columns.index("p (McNemar)") < columns.index("CPU seconds")
@@ -311,8 +313,8 @@ def test_columns_of_the_table_do_not_hang_on_who_is_first():
 @pytest.mark.slow
 def test_verbose_tells_what_is_done_and_the_callback_hears_too(monkeypatch):
     said, heard = [], []
-    monkeypatch.setattr("absentia.app._trials.EVERY", 0.0)
-    monkeypatch.setattr("absentia.app._trials.err.print", lambda line, **_: said.append(line))
+    monkeypatch.setattr("absentia.app._progress._TRIAL_SECONDS", 0.0)
+    monkeypatch.setattr("absentia.app._progress.err.print", lambda line, **_: said.append(line))
     views, y = samples("classes")
     quick = {**SMALL, "methods": ["average", "linear"]}
     found = absentia.compare(views, y, **quick, verbose=True, callback=heard.append)

@@ -3,13 +3,15 @@
 import signal
 import warnings
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from absentia import io
 from absentia.app import _terminal as terminal
-from absentia.app.cli import _complete_kernels
+from absentia.app._exit_codes import stop_on_interrupt
+from absentia.app.cli import _completing
 from absentia.core import warn
 from conftest import random_problem
 from helpers.command_line import run
@@ -25,15 +27,15 @@ def test_one_interrupt_stops_after_the_iteration_and_writes(kernels, tmp_path, m
     seen = []
 
     @contextmanager
-    def bar():
+    def bar(name):
         def show(progress):
             seen.append(progress.iteration)
             if progress.iteration == 5:
                 signal.raise_signal(signal.SIGINT)
 
-        yield lambda name: show
+        yield show
 
-    monkeypatch.setattr(_complete_kernels, "iteration_bar", bar)
+    monkeypatch.setattr(_completing, "iteration_bar", bar)
     flags = ["--method", "mkmc-full", "--tol", "0", "--max-iter", "1000000"]
     result = run("complete", kernels, "-o", "out.npz", *flags, cwd=tmp_path)
     assert result.returncode == 3, result.stderr
@@ -44,7 +46,7 @@ def test_one_interrupt_stops_after_the_iteration_and_writes(kernels, tmp_path, m
 
 
 def test_a_second_interrupt_gives_up_and_writes_nothing(tmp_path, monkeypatch):
-    with terminal.stop_on_interrupt() as stopped:
+    with stop_on_interrupt() as stopped:
         assert not stopped()
         signal.raise_signal(signal.SIGINT)
         assert stopped()
@@ -54,12 +56,17 @@ def test_a_second_interrupt_gives_up_and_writes_nothing(tmp_path, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_complete_kernels, "run_completer", interrupted)
+    monkeypatch.setattr(_completing, "run_completer", interrupted)
     io.write(tmp_path / "k.npz", random_problem(10, 2))
     result = run("complete", "k.npz", "-o", "o.npz", cwd=tmp_path)
     assert result.returncode == 130
     assert "nothing was written" in result.stderr
     assert not (tmp_path / "o.npz").exists()
+
+
+def test_where_files_are_is_said_of_those_that_were_written(capsys):
+    terminal.say_where(completed_kernels=Path("[o].npz"), report=None)
+    assert capsys.readouterr().out == "completed kernels: [o].npz\n"
 
 
 def test_markup_in_names_is_shown_not_obeyed(tmp_path):
@@ -77,7 +84,7 @@ def test_warnings_of_other_libraries_are_shown_but_not_kept_for_the_report(monke
         monkeypatch.setattr(
             warnings, "showwarning", lambda message, *args, **more: shown.append(str(message))
         )
-        with terminal.warnings_kept() as kept:
+        with terminal.keep_warnings() as kept:
             warn("ours")
             warnings.warn("theirs", stacklevel=1)
     assert shown == ["ours", "theirs"]
@@ -90,7 +97,7 @@ def test_lines_are_as_long_as_they_are_where_nobody_looks(monkeypatch):
         with console.capture() as caught:
             console.print(long)
         assert len(caught.get().splitlines()) == 1
-    assert terminal._console(wide=False).width == terminal.HELP
+    assert terminal.help_console.width == 100
 
 
 @pytest.mark.parametrize(("wanted", "marked"), [("1", False), ("", True)])

@@ -1,7 +1,5 @@
-"""Whoever watches a fit sees its iterations count up once, and scikit-learn's callbacks work."""
+"""Whoever watches a fit sees its iterations count up once."""
 
-import sys
-import warnings
 from contextlib import redirect_stderr
 from functools import partial
 from io import StringIO
@@ -10,8 +8,6 @@ from itertools import count
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 
 from absentia import (
     MKC,
@@ -28,9 +24,8 @@ from absentia import (
     datasets,
     missingness,
 )
-from absentia.core import _callbacks as watching
-from absentia.core import clone_without_callbacks
-from absentia.core._callbacks import CallbackList, make_callback
+from absentia.core import _estimator as watching
+from absentia.core import clone_without_callbacks, make_callback
 from absentia.core.optimize import Progress
 
 VIEWS, Y = datasets.load_digit_views(n_samples=40, return_X_y=True)
@@ -69,18 +64,17 @@ def steps(*counts):
 
 def test_loops_of_one_fit_count_on():
     seen = []
-    told = CallbackList(lambda progress: seen.append((progress.iteration, progress.max_iter)))
+    told = make_callback(
+        MKMC(callback=lambda progress: seen.append((progress.iteration, progress.max_iter)))
+    )
     for one in steps(3, 1, 2):
         told(one)
     assert seen == [(1, 9), (2, 9), (3, 9), (4, 12), (5, 13), (6, 13)]
 
 
-def test_everybody_is_told_and_anybody_may_stop():
-    seen = []
-    told = CallbackList(lambda progress: True, seen.append)
-    assert told(steps(1)[0])
-    assert len(seen) == 1
-    assert not CallbackList(seen.append)(steps(1)[0])
+def test_whoever_listens_may_stop():
+    assert make_callback(MKMC(callback=lambda progress: True))(steps(1)[0])
+    assert not make_callback(MKMC(callback=lambda progress: None, verbose=True))(steps(1)[0])
 
 
 def test_without_anybody_there_is_no_watch():
@@ -97,11 +91,9 @@ def test_callbacks_count_up_once_in_every_fit(name):
 
 
 def test_a_trial_inside_a_fit_is_watched_by_nobody():
-    hears = pytest.importorskip("sklearn.callback").ProgressBar()
-    one = MKLClassifier(2.0, callback=print, verbose=True).set_callbacks(hears)
+    one = MKLClassifier(2.0, callback=print, verbose=True)
     other = clone_without_callbacks(one, norm=2)
     assert (other.C, other.norm, other.callback, other.verbose) == (2.0, 2, None, False)
-    assert "_skl_callbacks" not in vars(other)
     assert one.verbose
     assert clone_without_callbacks(CombineKernels(normalize=None)).normalize is None
 
@@ -123,7 +115,7 @@ def test_verbose_writes_lines_and_one_at_the_end(name, monkeypatch):
 
 def test_lines_come_now_and_then_only(monkeypatch):
     for seconds, every in ((0.0, None), (watching._PAUSE / 2, 2)):  # that each iteration takes
-        monkeypatch.setattr(watching, "clock", partial(next, count(0.0, seconds)))
+        monkeypatch.setattr(watching, "_clock", partial(next, count(0.0, seconds)))
         said = StringIO()
         with redirect_stderr(said):
             fitted("mkmc", lambda one: one.set_params(verbose=True, max_iter=5, tol=0))
@@ -134,79 +126,3 @@ def test_lines_come_now_and_then_only(monkeypatch):
     with redirect_stderr(said):
         fitted("mkmc")
     assert said.getvalue() == ""
-
-
-# --------------------------------------------------------------------------- scikit-learn's callbacks
-
-
-class Heard:
-    """A callback that writes down what it hears; `max_propagation_depth` sends it down to inner estimators."""
-
-    max_propagation_depth = None
-
-    def __init__(self, stop=False):
-        self.heard, self.stop = [], stop
-
-    def setup(self, estimator, context):
-        self.heard.append(("setup", type(estimator).__name__, context.task_name))
-
-    def on_fit_task_begin(self, estimator, context, *, X=None, y=None):
-        self.heard.append(("begin", type(estimator).__name__, context.task_name))
-
-    def on_fit_task_end(self, estimator, context, *, X=None, y=None, fitted_estimator=None):
-        self.heard.append(("end", type(estimator).__name__, context.task_name))
-        self.last = fitted_estimator
-        return self.stop
-
-    def teardown(self, estimator, context):
-        self.heard.append(("teardown", type(estimator).__name__, context.task_name))
-
-
-@each
-def test_a_fit_is_one_task_and_its_iterations_tasks_below(name):
-    pytest.importorskip("sklearn.callback")
-    heard = Heard()
-    one = fitted(name, lambda one: one.set_callbacks(heard))
-    kind = type(one).__name__
-    assert heard.heard[:2] == [("setup", kind, "fit"), ("begin", kind, "fit")]
-    assert heard.heard[-2:] == [("end", kind, "fit"), ("teardown", kind, "fit")]
-    within = heard.heard[2:-2]
-    assert within == [("begin", kind, "iteration"), ("end", kind, "iteration")] * (len(within) // 2)
-    assert len(within) // 2 >= one.n_iter_
-    assert heard.last.n_iter_ == one.n_iter_  # what was learned is handed over
-    assert "_callback_fit_ctx" not in vars(one)
-    one.state()  # callbacks are no part of it
-
-
-def test_a_callback_of_scikit_learn_can_stop():
-    pytest.importorskip("sklearn.callback")
-    one = fitted("mmaf", lambda one: one.set_callbacks(Heard(stop=True)))
-    assert one.n_iter_ == 1
-    assert "stopped early" in one.status_
-
-
-@pytest.mark.slow
-def test_a_progress_bar_reaches_through_searches_and_pipelines_without_a_warning(capsys):
-    callback = pytest.importorskip("sklearn.callback")
-    pytest.importorskip("rich")
-    heard = Heard()
-    pipeline = make_pipeline(ViewKernels(), MKMC(n_components=2), MKLClassifier(probability=True))
-    with warnings.catch_warnings(action="error"):
-        pipeline.set_callbacks(callback.ProgressBar(), heard).fit(VIEWS, Y < 5)
-    tasks = [who for what, who, task in heard.heard if (what, task) == ("begin", "fit")]
-    assert tasks == ["Pipeline", "ViewKernels", "MKMC", "MKLClassifier"]
-    assert [what for what, *_ in heard.heard].count("setup") == 1
-    shown = capsys.readouterr().out
-    assert "MKMC - fit" in shown
-    assert "MKLClassifier - fit" in shown
-    search = GridSearchCV(clone(pipeline).set_callbacks(), {"mklclassifier__C": [1, 10]}, cv=2)
-    with warnings.catch_warnings(action="error"):
-        search.set_callbacks(callback.ProgressBar(max_propagation_depth=None)).fit(VIEWS, Y < 5)
-    assert search.best_params_
-
-
-def test_an_older_scikit_learn_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sklearn.callback", None)
-    with pytest.raises(ImportError, match=r"scikit-learn 1\.9 or newer"):
-        MKMC().set_callbacks()
-    fitted("mmaf")

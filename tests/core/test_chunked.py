@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from absentia import MKMC, KernelViews
-from absentia.core._chunked import Chunked, ChunkedGram, PickedArray, as_dask
+from absentia.core._chunked import Chunked, ChunkedGram, _PickedArray, as_dask
 from absentia.core._operators import Dense, Gram, Operator
 from absentia.data import _order as draws
 from absentia.methods.completion.mkmc import _solver
@@ -227,7 +227,7 @@ def test_threads_agree_with_numpy_and_nothing_is_formed(tmp_path, monkeypatch, c
     def refuse(self):
         raise AssertionError("a kernel in chunks was formed")
 
-    monkeypatch.setattr(PickedArray, "dense", refuse)
+    monkeypatch.setattr(_PickedArray, "dense", refuse)
     check_same(completion(kernels_of(stored, factors), covariance, tol=1e-4), wanted)
     check_same(completion(kernels_of(from_zarr(stored), factors), covariance, tol=1e-4), wanted)
     square = {name: (ids, da.from_array(A, chunks=(30, 40))) for name, (ids, A) in blocks.items()}

@@ -14,7 +14,7 @@ from absentia.core import (
     LowRankPlusDiagonal,
     Operator,
     Scaled,
-    _projections,
+    _operators,
     get_factors,
     has_factors,
 )
@@ -73,7 +73,7 @@ def test_rows_against_other_columns_keep_the_own_values_of_the_same_samples():
 
 
 def test_the_diagonal_of_a_part_is_found_some_rows_at_a_time(monkeypatch):
-    monkeypatch.setattr(_projections, "_CHUNK", 2)
+    monkeypatch.setattr(_operators, "_CHUNK", 2)
     part = square().select(ROWS, COLS)
     np.testing.assert_allclose(part.diagonal(), np.diagonal(part.to_dense()), atol=1e-12)
     assert square().select(ROWS[:0], COLS).diagonal().shape == (0,)

@@ -1,19 +1,17 @@
 """How much memory there is, and who says so."""
 
-import numpy as np
 import pytest
 
-from absentia.core import Dense, Gram, Scaled, _memory, available_memory, format_bytes, parse_bytes
-from absentia.core._memory import array_bytes
+from absentia.core import _resources, available_memory, format_bytes, parse_bytes
 
 
 def test_free_memory_is_what_the_container_leaves(tmp_path):
     (tmp_path / "memory.max").write_text("1000000\n")
     (tmp_path / "memory.current").write_text("600000\n")
     (tmp_path / "memory.stat").write_text("anon 100\ninactive_file 50000\n")
-    assert list(_memory._container_memory(tmp_path)) == [450_000]
+    assert list(_resources._container_memory(tmp_path)) == [450_000]
     (tmp_path / "memory.max").write_text("max\n")
-    assert list(_memory._container_memory(tmp_path)) == []
+    assert list(_resources._container_memory(tmp_path)) == []
 
 
 def test_who_says_how_much_is_believed(monkeypatch):
@@ -35,12 +33,3 @@ def test_numbers_of_bytes(text, bytes_):
 )
 def test_bytes_are_said_in_words(size, words):
     assert format_bytes(size) == words
-
-
-def test_arrays_are_counted_once():
-    factors = np.ones((30, 5))
-    assert array_bytes(Gram(factors)) == factors.nbytes  # left and right are the same
-    assert array_bytes(Gram(factors, factors.copy())) == 2 * factors.nbytes
-    loop = Scaled(Dense(np.eye(3)), 2.0)
-    loop.itself = loop
-    assert array_bytes(loop) == 72

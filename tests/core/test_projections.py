@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia.core import _projections
-from absentia.core._operators import Dense, Gram, LowRankPlusDiagonal, Scaled
+from absentia.core import Dense, Gram, LowRankPlusDiagonal, Scaled, _operators, project
 
 N = 12
 
@@ -22,13 +21,13 @@ def operators():
 
 @pytest.mark.parametrize("kind", operators())
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_projections_match_the_dense_twin(kind, dtype, monkeypatch):
-    monkeypatch.setattr(_projections, "_CHUNK", 5)
+def test_operators_match_the_dense_twin(kind, dtype, monkeypatch):
+    monkeypatch.setattr(_operators, "_CHUNK", 5)
     op = operators()[kind].astype(dtype)
     twin, v = op.to_dense(), np.arange(N) * 2
     rng = np.random.default_rng(1)
     F, T = rng.normal(size=(2 * N, 3)).astype(dtype), rng.normal(size=(3, 3))
-    found, total = _projections.project(op, F, v), np.ones((2 * N, 3), dtype)
+    found, total = project(op, F, v), np.ones((2 * N, 3), dtype)
     found.add(total, v, T)
     wanted = np.ones((2 * N, 3))
     wanted[v] += twin @ F[v] @ T
@@ -42,20 +41,18 @@ def test_projections_match_the_dense_twin(kind, dtype, monkeypatch):
 @pytest.mark.parametrize("most", [1_000_000, 8 * 70 * 3, 100])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_symmetric_product_is_the_product_however_it_is_made(small, shape, most, dtype, monkeypatch):
-    monkeypatch.setattr(_projections, "_SMALL", most)
-    monkeypatch.setattr(_projections, "has_small_kernels", lambda: small)
-    monkeypatch.setattr(_projections, "has_one_thread", lambda: small)
+    monkeypatch.setattr(_operators, "_SMALL_PRODUCT", most)
+    monkeypatch.setattr(_operators, "has_small_kernels", lambda: small)
+    monkeypatch.setattr(_operators, "has_one_thread", lambda: small)
     rng = np.random.default_rng(0)
     A, F = rng.normal(size=(shape[0], shape[0])), rng.normal(size=shape)
     A = (A + A.T).astype(dtype)
-    found = _projections.symmetric_product(A, F.astype(dtype))
+    found = _operators._symmetric_product(A, F.astype(dtype))
     assert found.shape == shape
     assert found.dtype == dtype
     tolerance = 1e-12 if dtype == np.float64 else 1e-4
     np.testing.assert_allclose(found, A.astype(np.float64) @ F, rtol=tolerance, atol=tolerance)
-    other = _projections.symmetric_product(
-        np.asfortranarray(A), F
-    )  # in another order, of another precision
+    other = _operators._symmetric_product(np.asfortranarray(A), F)  # in another order, of another precision
     np.testing.assert_allclose(other, A.astype(np.float64) @ F, rtol=tolerance, atol=tolerance)
 
 
@@ -63,21 +60,13 @@ def test_rows_are_multiplied_in_small_groups_only_where_that_pays(monkeypatch):
     shapes = []
     multiply = np.matmul
     monkeypatch.setattr(
-        _projections.np, "matmul", lambda a, b, out: shapes.append(a.shape) or multiply(a, b, out=out)
+        _operators.np, "matmul", lambda a, b, out: shapes.append(a.shape) or multiply(a, b, out=out)
     )
     for name in ("has_small_kernels", "has_one_thread"):
-        monkeypatch.setattr(_projections, name, lambda: True)
+        monkeypatch.setattr(_operators, name, lambda: True)
     A = np.eye(40)
-    _projections.symmetric_product(A, A[:, :2])
+    _operators._symmetric_product(A, A[:, :2])
     assert shapes == [(1, 32, 40), (8, 40)]
-    monkeypatch.setattr(_projections, "has_one_thread", lambda: False)
-    _projections.symmetric_product(A, A[:, :2])
+    monkeypatch.setattr(_operators, "has_one_thread", lambda: False)
+    _operators._symmetric_product(A, A[:, :2])
     assert len(shapes) == 2
-
-
-@pytest.mark.parametrize("n", [0, 1, 5, 6, 23])
-def test_chunks_are_all_rows_once_and_in_order(n, monkeypatch):
-    monkeypatch.setattr(_projections, "_CHUNK", 5)
-    parts = [list(range(part.start, part.stop)) for part in _projections.row_chunks(n)]
-    assert [row for part in parts for row in part] == list(range(n))
-    assert all(0 < len(part) <= 5 for part in parts)

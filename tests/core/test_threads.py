@@ -11,14 +11,14 @@ import pytest
 import threadpoolctl
 
 from absentia import MKMC, MKLClassifier, MKLRegressor, PMAImputer
-from absentia.core import _threads as threads
+from absentia.core import _resources as threads
 from absentia.methods.matrix import _imputer as pma
 from conftest import random_problem
 
 
 @pytest.fixture(autouse=True)
 def undecided(monkeypatch):
-    for name in threads.DECIDED:
+    for name in threads._DECIDED:
         monkeypatch.delenv(name, raising=False)
 
 
@@ -34,10 +34,10 @@ def blas_threads():
 
 def test_small_matrices_get_one_thread_and_large_ones_what_there_was():
     with threadpoolctl.threadpool_limits(2):
-        with threads.limit_threads_if_small(threads.SMALL):
+        with threads.limit_threads_if_small(threads._SMALL):
             assert blas_threads() == {1}
         assert blas_threads() == {2}
-        with threads.limit_threads_if_small(threads.SMALL + 1):
+        with threads.limit_threads_if_small(threads._SMALL + 1):
             assert blas_threads() == {2}
 
 
@@ -53,7 +53,7 @@ def test_the_threads_come_back_after_an_error_and_from_nested_contexts():
         assert blas_threads() == {2}
 
 
-@pytest.mark.parametrize("name", threads.DECIDED)
+@pytest.mark.parametrize("name", threads._DECIDED)
 def test_who_has_set_a_variable_has_decided(monkeypatch, name):
     monkeypatch.setenv(name, "2")
     with threadpoolctl.threadpool_limits(2), threads.limit_threads_if_small(10):
@@ -76,13 +76,13 @@ def test_a_limit_of_one_is_left_alone_and_costs_next_to_nothing(monkeypatch):
 @pytest.mark.slow
 def test_libraries_are_found_even_if_nothing_had_been_loaded():
     code = (
-        "import sys; from absentia.core import _threads as threads\n"
+        "import sys; from absentia.core import _resources as threads\n"
         "import threadpoolctl\n"
-        "with threads.suited_to(10):\n"
+        "with threads.limit_threads_if_small(10):\n"
         "    found = [x['num_threads'] for x in threadpoolctl.threadpool_info() if x['user_api'] == 'blas']\n"
         "print(len(found) >= 1 and set(found) == {1})"
     )
-    env = {name: value for name, value in os.environ.items() if name not in threads.DECIDED}
+    env = {name: value for name, value in os.environ.items() if name not in threads._DECIDED}
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 
@@ -79,6 +80,16 @@ def test_other_data_are_spoken_of_again():
     call = validated(*gappy())
     other = validated(*gappy(empty=10))
     assert [len(shown_by(one)) for one in (call, other)] == [2, 2]
+
+
+def test_what_one_call_has_said_does_not_silence_the_next():
+    """Their frames and data are often at the same place in memory, one after the other."""
+    place = Path(sklearn.__file__).parent / "model_selection" / "made_up.py"
+    space = {"warn": warn}
+    source = "def fit_folds(X):\n    for fold in range(2):\n        warn(f'{fold} samples are lost')"
+    exec(compile(source, place, "exec"), space)
+    shown = [len(shown_by(lambda: space["fit_folds"](np.zeros(3)))) for _ in range(20)]
+    assert shown == [1] * 20
 
 
 def test_whoever_asks_for_all_warnings_gets_all():

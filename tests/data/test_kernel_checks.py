@@ -110,15 +110,15 @@ def test_blocks_and_factors_are_operators_over_their_own_ids(values, factors):
 def test_what_is_in_chunks_stays_there():
     da = pytest.importorskip("dask.array")
     lazy = da.from_array(A, chunks=1)
-    assert isinstance(make_part("a", "pq", lazy, factors=False).operator, Chunked)
-    assert isinstance(make_part("a", "pq", lazy, factors=True).operator, ChunkedGram)
+    assert isinstance(make_part("a", "pq", lazy, factors=False)[1], Chunked)
+    assert isinstance(make_part("a", "pq", lazy, factors=True)[1], ChunkedGram)
 
 
 def test_arrays_are_copied_unless_they_may_stay():
     for copy in (True, False):
         _, operator = make_part("a", "pq", A, factors=True, copy=copy)
         assert np.shares_memory(operator.left, A) != copy
-    assert not np.shares_memory(make_part("a", "pq", A, factors=False).operator.A, A)
+    assert not np.shares_memory(make_part("a", "pq", A, factors=False)[1].A, A)
     K = np.stack([A])
     assert not np.shares_memory(KernelViews.from_dense(K).block("view0"), K)
 

@@ -9,7 +9,7 @@ from absentia import CVKT, KernelViews, MeanFill
 from absentia.core import Completed, Dense, Gram, LowRankPlusDiagonal, deserialize, serialize
 from absentia.data import Components
 from absentia.data import _kernel_pca as module
-from absentia.data._kernel_pca import find_components, total_variance
+from absentia.data._kernel_pca import _find_components, _total_variance
 from conftest import random_problem
 from reference import kernel_pca
 
@@ -41,7 +41,7 @@ KINDS = {
 def test_the_dense_twin_says_the_same(kind, small, rng, monkeypatch):
     monkeypatch.setattr(module, "_SMALL", small)
     kernel = KINDS[kind](rng, 90)
-    found = find_components([kernel], [1.0], 5, np.arange(90))
+    found = _find_components([kernel], [1.0], 5, np.arange(90))
     scores, shares, _ = kernel_pca.embedding(kernel.to_dense(), 5)
     np.testing.assert_allclose(found.scores, kernel_pca.same_but_for_signs(found.scores, scores), atol=1e-8)
     np.testing.assert_allclose(found.shares, shares, rtol=1e-9)
@@ -53,7 +53,7 @@ def test_weights_add_kernels_up_and_new_samples_are_projected(small, rng, monkey
     A, B = rng.normal(size=(80, 6)) + 1, rng.normal(size=(80, 3))
     old, new = np.arange(70), np.arange(70, 80)
     K = 0.5 * A @ A.T + 2.0 * B @ B.T
-    found = find_components([Gram(A[old]), Gram(B[old])], [0.5, 2.0], 4, old)
+    found = _find_components([Gram(A[old]), Gram(B[old])], [0.5, 2.0], 4, old)
     rows = 0.5 * (Gram(A[new], A[old]) @ found.vectors) + 2.0 * (Gram(B[new], B[old]) @ found.vectors)
     expected = kernel_pca.projected(K[np.ix_(new, old)], K[np.ix_(old, old)], 4)
     projected = found.project(rows)
@@ -66,7 +66,7 @@ def test_weights_add_kernels_up_and_new_samples_are_projected(small, rng, monkey
 @pytest.mark.parametrize("small", [0, 300], ids=["Lanczos", "whole"])
 def test_directions_that_are_not_there_are_zero(small, rng, monkeypatch):
     monkeypatch.setattr(module, "_SMALL", small)
-    found = find_components([Gram(rng.normal(size=(60, 3)))], [1.0], 6, np.arange(60))
+    found = _find_components([Gram(rng.normal(size=(60, 3)))], [1.0], 6, np.arange(60))
     assert (found.values[:3] > 1).all()
     assert not found.values[3:].any()
     assert not found.scores[:, 3:].any()
@@ -76,24 +76,24 @@ def test_directions_that_are_not_there_are_zero(small, rng, monkeypatch):
 
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_few_samples_have_few_directions(n, rng):
-    found = find_components([Gram(rng.normal(size=(n, 9)))], [1.0], 6, np.arange(n))
+    found = _find_components([Gram(rng.normal(size=(n, 9)))], [1.0], 6, np.arange(n))
     assert found.scores.shape == (n, 6)
     assert (found.values > 0).sum() == n - 1
 
 
 def test_samples_that_are_all_one_have_no_direction():
-    assert total_variance(Dense(np.full((7, 7), 0.3))) == 0
-    found = find_components([Dense(np.full((7, 7), 0.3))], [1.0], 2, np.arange(7))
+    assert _total_variance(Dense(np.full((7, 7), 0.3))) == 0
+    found = _find_components([Dense(np.full((7, 7), 0.3))], [1.0], 2, np.arange(7))
     assert not found.scores.any()
     assert not found.shares.any()
 
 
 def test_equal_eigenvalues_are_all_found(monkeypatch):
     monkeypatch.setattr(module, "_SMALL", 0)  # one start reaches one of them, and Lanczos breaks down
-    found = find_components([Dense(np.eye(90))], [1.0], 8, np.arange(90))
+    found = _find_components([Dense(np.eye(90))], [1.0], 8, np.arange(90))
     np.testing.assert_allclose(found.values, 1.0, rtol=1e-10)
     np.testing.assert_allclose(found.vectors.T @ found.vectors, np.eye(8), atol=1e-10)
-    again = find_components([Dense(np.eye(90))], [1.0], 8, np.arange(90))
+    again = _find_components([Dense(np.eye(90))], [1.0], 8, np.arange(90))
     np.testing.assert_array_equal(again.vectors, found.vectors)
 
 
@@ -102,9 +102,9 @@ def test_the_order_of_samples_changes_nothing_but_the_order(small, rng, monkeypa
     monkeypatch.setattr(module, "_SMALL", small)
     Phi = rng.normal(size=(80, 6)) * np.arange(1, 7)
     Phi = np.vstack([Phi, -Phi])  # every entry of a vector has one that is as large, of the other sign
-    one = find_components([Gram(Phi)], [1.0], 4, np.arange(160))
+    one = _find_components([Gram(Phi)], [1.0], 4, np.arange(160))
     for shuffle in (rng.permutation(160), np.arange(160)[::-1]):
-        other = find_components([Gram(Phi[shuffle])], [1.0], 4, np.argsort(shuffle))
+        other = _find_components([Gram(Phi[shuffle])], [1.0], 4, np.argsort(shuffle))
         np.testing.assert_allclose(other.scores, one.scores[shuffle], atol=1e-8)
 
 
@@ -112,14 +112,14 @@ def test_nothing_of_samples_times_samples_is_formed(rng):
     n = 4000
     kernel = Gram(rng.normal(size=(n, 10)))
     tracemalloc.start()
-    find_components([kernel], [1.0], 5, np.arange(n))
+    _find_components([kernel], [1.0], 5, np.arange(n))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < n * n * 8 / 10
 
 
 def test_components_can_be_kept(rng):
-    found = find_components([Gram(rng.normal(size=(9, 3)))], [1.0], 2, np.arange(9))
+    found = _find_components([Gram(rng.normal(size=(9, 3)))], [1.0], 2, np.arange(9))
     plain = serialize(found)
     back = deserialize(plain.tree, plain.arrays)
     assert isinstance(back, Components)

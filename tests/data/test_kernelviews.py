@@ -210,7 +210,7 @@ def test_repr_says_against_what():
 def test_factors_are_not_made_arrays_of_gibibytes_without_a_word(monkeypatch):
     kv = KernelViews.from_factors({"a": (np.arange(9), np.eye(9)[:, :2] + 1)})
     kv.block("a")
-    monkeypatch.setattr(kernelviews, "DENSE_BYTES", 9 * 9 * 8 - 1)
+    monkeypatch.setattr(kernelviews, "_DENSE_BYTES", 9 * 9 * 8 - 1)
     for make in (
         lambda: kv.block("a"),
         kv.to_dense,

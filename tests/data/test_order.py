@@ -46,14 +46,14 @@ def test_neither_the_scale_of_a_kernel_nor_rounding_matters():
 
 def test_the_smallest_rows_come_first_and_ties_go_by_id_and_name():
     X = Presence(np.array(["d", "b", "a", "c"]), ("z", "y"), np.ones((4, 2), bool))
-    found = orders.order_by_size(X, np.array([[2.0, 0], [1, 0], [1, 1e-12], [0, 0]]))
+    found = orders._order_by_size(X, np.array([[2.0, 0], [1, 0], [1, 1e-12], [0, 0]]))
     assert X.ids[found.samples].tolist() == ["c", "a", "b", "d"]
     assert [X.names[v] for v in found.views] == ["y", "z"]
-    alike = orders.order_by_size(X, np.ones((4, 2)))
+    alike = orders._order_by_size(X, np.ones((4, 2)))
     assert X.ids[alike.samples].tolist() == ["a", "b", "c", "d"]
     assert [X.names[v] for v in alike.views] == ["y", "z"]
     mixed = Presence(np.array([("b", 1), 3, "a", None], dtype=object), ("z",), np.ones((4, 1), bool))
-    ids = mixed.ids[orders.order_by_size(mixed, np.ones((4, 1))).samples].tolist()
+    ids = mixed.ids[orders._order_by_size(mixed, np.ones((4, 1))).samples].tolist()
     assert ids == ["a", ("b", 1), 3, None]  # as they are written
 
 

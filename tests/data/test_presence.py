@@ -1,6 +1,7 @@
 """Who has which view, what that means, and what is said to something else."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -24,14 +25,10 @@ from absentia.data import show_id, warn_of_unlinked
 from absentia.data._presence import (
     Presence,
     as_index,
-    block_positions,
     check_names,
     check_observed,
-    count_patterns,
     default_names,
-    linked_groups,
     strip_ellipsis,
-    unlinked_cells,
 )
 from conftest import random_kernels, random_problem
 
@@ -40,6 +37,11 @@ OBSERVED = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1], [1, 1, 1]], bool)
 
 def some():
     return Presence(np.array(list("pqrs")), ("a", "b", "c"), OBSERVED)
+
+
+def presence(observed):
+    n, n_views = observed.shape
+    return Presence(np.arange(n), tuple(default_names(n_views)), observed)
 
 
 def test_names_are_distinct_texts():
@@ -104,7 +106,9 @@ def test_positions_inside_a_block_are_those_of_its_samples(observed, data):
     observed = np.array(observed)
     index = np.array(data.draw(st.lists(st.integers(0, len(observed) - 1))), dtype=int)
     block = np.flatnonzero(observed)
-    np.testing.assert_array_equal(block[block_positions(observed, index)], index[observed[index]])
+    np.testing.assert_array_equal(
+        block[presence(observed[:, None])._places(index)["view0"]], index[observed[index]]
+    )
 
 
 def test_places_and_what_is_left_are_told_for_every_view():
@@ -190,7 +194,7 @@ def test_patterns_are_counted_and_components_found():
 
 @given(masks)
 def test_every_row_has_its_pattern_and_the_most_frequent_come_first(observed):
-    found, counts = count_patterns(observed)
+    found, counts = presence(observed).patterns()
     assert counts.sum() == len(observed)
     assert (np.diff(counts) <= 0).all()
     for pattern, count in zip(found, counts, strict=True):
@@ -199,7 +203,7 @@ def test_every_row_has_its_pattern_and_the_most_frequent_come_first(observed):
 
 @given(masks)
 def test_samples_are_of_one_component_if_a_chain_of_shared_views_joins_them(observed):
-    labels = linked_groups(observed)
+    labels = presence(observed).components()
     linked = (observed.astype(int) @ observed.T.astype(int)) > 0
     for _ in range(len(observed)):
         linked = linked.astype(int) @ linked.astype(int) > 0
@@ -212,7 +216,7 @@ def test_samples_are_of_one_component_if_a_chain_of_shared_views_joins_them(obse
 
 
 def test_nobody_has_no_component():
-    assert linked_groups(np.zeros((0, 3), bool)).shape == (0,)
+    assert presence(np.zeros((0, 3), bool)).components().shape == (0,)
 
 
 #: Two samples link a and b, one links b and c; d is had by one sample alone, and by nobody else anything of it.
@@ -221,13 +225,13 @@ HAS = np.array([[1, 1, 0, 0, 0], [1, 1, 0, 0, 0], [0, 1, 1, 0, 0], [0, 0, 0, 1, 
 
 def test_a_sample_is_strange_to_a_view_that_nobody_links_it_to():
     new = np.array([[1, 0, 0, 0, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 0]], bool)
-    direct = unlinked_cells(new, HAS, chained=False)
-    np.testing.assert_array_equal(direct[0], [False, False, True, True, False])
-    np.testing.assert_array_equal(direct[1], [True, True, True, False, False])
-    np.testing.assert_array_equal(direct[2], [True, True, True, True, False])
-    chained = unlinked_cells(new, HAS, chained=True)
-    np.testing.assert_array_equal(chained[0], [False, False, False, True, False])
-    np.testing.assert_array_equal(chained[1:], direct[1:])
+    for chained, count, first in [(False, 2, "c"), (True, 1, "d")]:  # of the first; others have 3 and 4
+        for rows, total in ((new[:1], count), (new, count + 7)):
+            X = SimpleNamespace(
+                observed=rows, column_observed=HAS, square=False, ids=np.arange(3), names=list("abcde")
+            )
+            with pytest.warns(AbsenceWarning, match=rf"^{total} absent.* sample 0 in view '{first}'"):
+                warn_of_unlinked(X, chained=chained)
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.model_selection import StratifiedKFold
-from sklearn.svm import SVC
 
 from absentia import (
     CVKT,
     MKMC,
-    CombineKernels,
     KernelViews,
     MeanFill,
     ViewKernels,
@@ -20,7 +17,7 @@ from absentia import (
     missingness,
 )
 from absentia.experiment import _quality as module
-from absentia.experiment import accuracy, compare_completers, measure_hidden_errors, unexplained_share
+from absentia.experiment import compare_completers, measure_hidden_errors, unexplained_share
 from absentia.methods.catalogue import offered
 from absentia.methods.completion import Holdout
 from absentia.tasks import completion
@@ -66,7 +63,7 @@ def test_only_observed_cells_are_hidden_and_nobody_loses_the_last_view(kernels):
 
 def test_rows_are_compared_in_parts_as_at_once(kernels, monkeypatch):
     at_once = measure_hidden_errors(kernels, {"m": CVKT()}, share=0.3)
-    monkeypatch.setattr(completion, "BLOCK_ROWS", 2)
+    monkeypatch.setattr(completion, "_BLOCK_ROWS", 2)
     in_parts = measure_hidden_errors(kernels, {"m": CVKT()}, share=0.3)
     np.testing.assert_allclose(in_parts.errors["m"], at_once.errors["m"], rtol=1e-12)
     np.testing.assert_allclose(in_parts.misaligned["m"], at_once.misaligned["m"], atol=1e-12)
@@ -82,7 +79,7 @@ def test_no_more_methods_are_tried_once_the_time_is_up(kernels):
         tick=lambda: ticks.append(1),
     )
     assert list(found.errors) == ["mean"]
-    assert found.left_out == {"mkmc": module.UNTRIED, "zero": module.UNTRIED}
+    assert found.left_out == {"mkmc": module._UNTRIED, "zero": module._UNTRIED}
     assert len(ticks) == 3
 
 
@@ -90,7 +87,7 @@ def test_a_method_that_is_late_is_stopped_and_has_no_number(kernels, monkeypatch
     clock = iter([0.0, 0.0, 0.0] + [100.0] * 50)
     monkeypatch.setattr(module, "clock", lambda: next(clock))
     found = measure_hidden_errors(kernels, {}, others={"mkmc": MKMC(tol=1e-12)}, seconds=10.0)
-    assert found.left_out == {"mkmc": module.LATE}
+    assert found.left_out == {"mkmc": module._LATE}
     assert found.errors == {}
 
 
@@ -171,14 +168,3 @@ def test_of_many_samples_some_are_judged_on(kernels, monkeypatch):
     np.testing.assert_allclose(again.overall("mean"), found.overall("mean"), rtol=1e-9)
     monkeypatch.setattr(module, "MAX_JUDGED", 50)
     assert compare_completers("mean", MeanFill(), kernels).drawn is None
-
-
-def test_accuracy_is_that_of_a_machine_on_the_sum_fold_by_fold():
-    views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
-    kernels = ViewKernels().fit_transform(views)
-    total = CombineKernels().fit_transform(kernels)
-    right = []
-    for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(total, y):
-        machine = SVC(kernel="precomputed").fit(total[np.ix_(train, train)], y[train])
-        right.append(machine.score(total[np.ix_(test, train)], y[test]))
-    assert accuracy(kernels, y) == np.mean(right)

@@ -8,7 +8,7 @@ from absentia import Views, missingness
 from absentia.data.survival import Survival
 from absentia.experiment.comparison import make_task_data
 from absentia.experiment.comparison._design import Design, Expansion
-from absentia.experiment.comparison._performing import draw_maps
+from absentia.experiment.comparison._trial import draw_maps
 from absentia.experiment.engine import Record
 from absentia.tasks import COMPLETION, Predictions
 
@@ -75,7 +75,7 @@ def made_up(problem, trial, rng):
 def _result(problem, key, rng):
     if key["kind"] == "complete":
         found = {metric.name: float(rng.uniform(0.1, 0.9)) for metric in COMPLETION.metrics}
-        result = {"scores": found, "by view": {}, "hidden": 5}
+        result = {"scores": found, "hidden": 5}
         return result | ({"maps": made_maps(problem)} if key["repeat"] == 0 else {})
     train, test = problem.split(key["cv"], key["seed"], key["repeat"])[key["fold"]]
     said, probabilities = luck(problem, test, rng)

@@ -172,9 +172,9 @@ LEARNERS = {"classifier": CLASSIFIERS, "regressor": REGRESSORS, "survival": SURV
 def cases(*kinds, task="classifier"):
     """Every pair of an estimator's name and a check of these kinds that it has to pass, by a name of its own."""
     return {
-        f"{name}-{check.__name__}": (name, check)
+        f"{name}-{check_name}": (name, check)
         for name, estimator in LEARNERS[task].items()
         for kind in _tools.kinds(estimator)
         if kind in kinds
-        for check in _tools.CHECKS[kind]
+        for check_name, check in _tools.CHECKS[kind].items()
     }

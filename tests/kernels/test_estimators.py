@@ -174,7 +174,7 @@ BAD = [
     (
         fit(Views.from_dict({"a": np.eye(3)}, ids=list("xyz")), kernel="precomputed"),
         ValueError,
-        "no column for",
+        "takes kernels, KernelViews",
     ),
 ]
 

@@ -8,8 +8,8 @@ from sklearn.pipeline import Pipeline
 
 from absentia import AverageKernelSVC, LateFusion, ViewKernels, Views
 from absentia.core import Dense, Gram
-from absentia.kernels import _factors
-from absentia.kernels._factors import decide_approx
+from absentia.kernels import _fitting
+from absentia.kernels._fitting import decide_approx
 
 
 def observed(n, views=3):
@@ -19,7 +19,7 @@ def observed(n, views=3):
 def test_few_samples_have_whole_kernels_without_a_word():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert decide_approx("auto", observed(_factors.MAX_WHOLE), 200) is None
+        assert decide_approx("auto", observed(_fitting._MAX_WHOLE), 200) is None
         assert decide_approx(None, observed(100), 200) is None
         assert decide_approx("rff", observed(10**5), 50) == "rff"
 
@@ -28,7 +28,7 @@ def test_many_samples_have_factors_and_the_user_hears_why_and_how_else():
     with pytest.warns(
         UserWarning, match=r"5001 samples: whole kernels of 3 view.* 200 Nystrom factors.*approx=None"
     ):
-        assert decide_approx("auto", observed(_factors.MAX_WHOLE + 1), 200) == "nystrom"
+        assert decide_approx("auto", observed(_fitting._MAX_WHOLE + 1), 200) == "nystrom"
 
 
 def test_little_memory_has_factors_too_and_what_does_not_fit_is_refused(monkeypatch):
@@ -48,7 +48,7 @@ def test_little_memory_has_factors_too_and_what_does_not_fit_is_refused(monkeypa
 
 
 def test_views_become_factors_beyond_the_limit_and_predictions_follow(monkeypatch, rng):
-    monkeypatch.setattr(_factors, "MAX_WHOLE", 50)
+    monkeypatch.setattr(_fitting, "_MAX_WHOLE", 50)
     X = rng.standard_normal((120, 4))
     views, y = Views.from_dict({"a": X[:, :2], "b": X[:, 2:]}), X[:, 0] > 0
     makes = ViewKernels(n_landmarks=20, per_view={"b": {"approx": None}})
@@ -74,7 +74,7 @@ def test_factors_do_without_the_features_of_training_samples(rng):
 
 
 def test_what_is_decided_for_all_samples_holds_for_parts_of_them(monkeypatch, rng):
-    monkeypatch.setattr(_factors, "MAX_WHOLE", 50)
+    monkeypatch.setattr(_fitting, "_MAX_WHOLE", 50)
     views = Views.from_dict({"a": rng.standard_normal((60, 2)), "b": rng.standard_normal((60, 2))})
     with pytest.warns(UserWarning, match="60 samples"):
         settled = ViewKernels(n_landmarks=9).settled(views)

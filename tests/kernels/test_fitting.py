@@ -9,14 +9,13 @@ import scipy.sparse
 
 from absentia import AbsenceWarning, CombineKernels, ViewKernels, Views
 from absentia.core import Gram
-from absentia.kernels._factors import FactorMap
 from absentia.kernels._fitting import (
     KERNELS,
-    ColumnKernel,
+    FactorMap,
     FeatureKernel,
     KernelNormalizer,
     KernelOptions,
-    median_distance,
+    _median_distance,
     squared_norms,
 )
 from helpers.feature_views import two_views
@@ -46,8 +45,8 @@ def test_sparse_and_dense_views_agree(kernel):
 
 def test_the_median_over_many_rows_uses_a_sample_of_them():
     X = np.random.default_rng(0).normal(size=(3000, 5))
-    assert median_distance(X, "sqeuclidean") == pytest.approx(
-        median_distance(X, "sqeuclidean", 3000), rel=0.05
+    assert _median_distance(X, "sqeuclidean") == pytest.approx(
+        _median_distance(X, "sqeuclidean", 3000), rel=0.05
     )
 
 
@@ -142,20 +141,6 @@ def test_a_view_that_says_nothing_contributes_nothing():
     assert (kernels.block("a") == 0).all()
 
 
-def test_a_precomputed_view_among_features_is_found_by_its_columns():
-    A = np.random.default_rng(0).normal(size=(6, 3))
-    ids = list("abcdef")
-    K = pd.DataFrame(A @ A.T, index=ids, columns=ids)
-    views = Views.from_dict({"k": K.loc[["c", "a", "e", "b"]], "x": pd.DataFrame(A, index=ids)})
-    model = ViewKernels("linear", standardize=False, normalize=None, per_view={"k": "precomputed"})
-    train = views[[0, 1, 2]]  # c, a, e
-    kernels = model.fit_transform(train)
-    np.testing.assert_allclose(kernels.block("k"), K.loc[list("cae"), list("cae")])
-    new = model.transform(views[[3, 4]])  # b has the view, d has not
-    np.testing.assert_allclose(new.block("k"), K.loc[["b"], list("cae")])
-    np.testing.assert_allclose(new.diagonal("k"), [K.loc["b", "b"]])
-
-
 def test_new_samples_must_have_the_features_of_training():
     model = ViewKernels().fit(two_views())
     with pytest.raises(ValueError, match="view 'a' has 2 features but had 5"):
@@ -237,17 +222,17 @@ def test_squared_norms_are_those_of_rows_dense_or_sparse():
         np.testing.assert_array_equal(squared_norms(form), [25.0, 0.0, 2.0])
 
 
-def test_the_median_distance_of_one_sample_or_none_is_zero():
+def test_the__median_distance_of_one_sample_or_none_is_zero():
     for metric in ("sqeuclidean", "cityblock", "chi2"):
-        assert median_distance(np.ones((1, 2)), metric) == 0.0
-        assert median_distance(np.ones((0, 2)), metric) == 0.0
+        assert _median_distance(np.ones((1, 2)), metric) == 0.0
+        assert _median_distance(np.ones((0, 2)), metric) == 0.0
 
 
 def test_a_view_against_fewer_training_samples_has_their_columns():
     X = np.random.default_rng(0).normal(size=(8, 3))
     view, rows = FeatureKernel("a", X, OPTIONS), np.array([1, 4, 6])
-    whole, own = view.new_rows(X, None, np.arange(8))
-    part, same = view.select_samples(rows).new_rows(X, None, np.arange(8))
+    whole, own = view.new_rows(X)
+    part, same = view.select_samples(rows).new_rows(X)
     np.testing.assert_allclose(part, whole[:, rows], rtol=1e-12)
     np.testing.assert_array_equal(same, own)
     factors = FactorMap(view, np.float64, 0)
@@ -268,18 +253,6 @@ def test_rows_are_centred_and_normalised_as_the_training_kernel_was(normalize):
         wanted = wanted / np.sqrt(np.outer(wanted.diagonal(), wanted.diagonal()))
     np.testing.assert_allclose(found, wanted, atol=1e-12)
     np.testing.assert_allclose(own, wanted.diagonal(), atol=1e-12)
-
-
-def test_a_kernel_in_columns_is_found_by_the_ids_of_samples_as_texts():
-    K = np.arange(9.0).reshape(3, 3)
-    view = ColumnKernel("a", K[:2], np.array([7, 5]), np.array(["5", "7", "9"]))
-    np.testing.assert_array_equal(view.K, K[:2][:, [1, 0]])
-    rows, own = view.new_rows(K[2:], np.array(["9", "7", "5"]), np.array([9]))
-    np.testing.assert_array_equal(rows, [[7.0, 8.0]])
-    np.testing.assert_array_equal(own, [6.0])
-    np.testing.assert_array_equal(view.select_samples(np.array([1])).K, [[3.0]])
-    with pytest.raises(ValueError, match="view 'a': the precomputed kernel has no column for sample 4"):
-        view.new_rows(K[2:], np.array(["9", "7", "5"]), np.array([4]))
 
 
 def test_logarithms_are_those_of_one_plus_the_value():

@@ -5,9 +5,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from absentia import AbsentClassifier, PerLabel, ViewKernels, Views
-from absentia.experiment.comparison import make_task_data, predict_samples
+from absentia.experiment.comparison import fit_to_all, make_task_data, predict_samples
 from absentia.experiment.comparison._design import make_plan
-from absentia.experiment.comparison._performing import fit_to_all
 from absentia.methods.completion import CVKT
 from absentia.tasks import TASKS as ALL
 from absentia.tasks import Plan

@@ -7,7 +7,7 @@ from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_err
 from absentia import AbsentRegressor, EarlyFusionRegressor, KernelViews, ViewKernels, Views
 from absentia.experiment import cross_validate
 from absentia.tasks import REGRESSION, Plan
-from absentia.tasks.regression import MEAN, errors, explained_more
+from absentia.tasks.regression import errors, explained_more
 
 
 def targets(n, seed=0, noise=1.0):
@@ -59,12 +59,12 @@ def test_every_sample_is_held_out_once_whatever_their_order():
     ticks = []
     found = cross_validate(REGRESSION, X, y, methods, lambda: ticks.append(1))
     assert (found.n_folds, len(ticks)) == (5, 10)
-    assert list(found.predicted) == ["own", "forest", MEAN]
+    assert list(found.predicted) == ["own", "forest", "mean of the targets"]
     test = found.fold == 2
     fitted = AbsentRegressor().fit(X[~test], y[~test])
     assert found.strengths["own"][2] == fitted.penalty_ == REGRESSION.find_strength(fitted)
     np.testing.assert_allclose(found.predicted["own"][test], fitted.predict(X[test]), atol=1e-6)
-    np.testing.assert_allclose(found.predicted[MEAN][test], y[~test].mean())
+    np.testing.assert_allclose(found.predicted["mean of the targets"][test], y[~test].mean())
     keep = X[test].observed & np.array([False, True])
     hidden, has = fitted.predict(X[test].hide(keep)), X[test].observed[:, 0]
     np.testing.assert_allclose(found.without[test][has, 0], hidden[has], atol=1e-6)

@@ -7,7 +7,6 @@ from absentia import AbsentSurvival, Views, survival
 from absentia.data.survival import Survival
 from absentia.experiment import cross_validate
 from absentia.tasks import SURVIVAL, Plan, concordance, concordance_gain
-from absentia.tasks.survival import NO_MODEL
 
 
 def targets(n, seed=0):
@@ -73,7 +72,7 @@ def test_every_sample_is_held_out_once_whatever_their_order():
     assert found.n_folds == 5
     assert len(ticks) == 10
     assert found.strengths["own"] == (3.0,) * 5
-    assert (found.predicted[NO_MODEL] == 0).all()
+    assert (found.predicted["no model"] == 0).all()
     test = found.fold == 2
     fitted = AbsentSurvival(alpha=3.0).fit(X[~test], y[~test])
     np.testing.assert_allclose(found.predicted["own"][test], fitted.predict(X[test]), atol=1e-9)

@@ -1,14 +1,14 @@
-"""The laws of completers can be broken, and say by whom."""
+"""The checks of completers can fail, and say which."""
 
 from dataclasses import KW_ONLY
 
 import numpy as np
 import pytest
 
-from absentia import ZeroFill, testing
+from absentia import ZeroFill
 from absentia.core import Dense, Fraction, estimator
 from absentia.methods.completion import Basis, Coordinates, SubspaceCompleter
-from absentia.testing import COMPLETER_CHECKS, check_completer
+from absentia.testing import CHECKS, check_completer
 
 
 @estimator
@@ -34,21 +34,21 @@ class HalfFill(SubspaceCompleter):
         return [Coordinates(np.full((n, 1), self.share), np.zeros(n)) for n in (~X.observed).sum(axis=0)]
 
 
-def test_a_completer_of_a_few_lines_obeys_all_laws():
+def test_a_completer_of_a_few_lines_passes_all_checks():
     check_completer(HalfFill())
     check_completer(HalfFill(0.25))
 
 
 @estimator
 class Spoiled(HalfFill):
-    """One that breaks a law of choice.
+    """One that fails a check of choice.
 
     Parameters
     ----------
     share : float
         As in :class:`HalfFill`.
     how : str
-        Which law.
+        Which check.
     """
 
     _: KW_ONLY
@@ -94,19 +94,18 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("how", BROKEN)
-def test_a_law_that_is_broken_is_named(how):
+def test_a_check_that_fails_is_named(how):
     with pytest.raises(AssertionError, match=f"Spoiled fails a check, {BROKEN[how]}"):
         check_completer(Spoiled(how=how))
 
 
-def test_laws_that_are_not_meant_can_be_left_out():
-    law = BROKEN["order"].replace(" ", "_")
+def test_checks_that_are_not_meant_can_be_left_out():
+    order = BROKEN["order"].replace(" ", "_")
     scale = BROKEN["scale"].replace(" ", "_")
-    check_completer(Spoiled(how="order"), without=[law, scale])
+    check_completer(Spoiled(how="order"), without=[order, scale])
     with pytest.raises(ValueError, match="there is no check 'gravity'"):
         check_completer(ZeroFill(), without=["gravity"])
 
 
-def test_every_law_is_a_sentence():
-    for laws in (COMPLETER_CHECKS, testing.OPERATOR_CHECKS):
-        assert all(len(name.split("_")) > 2 for name in laws)
+def test_every_check_is_a_sentence():
+    assert all(len(name.split("_")) > 2 for checks in CHECKS.values() for name in checks)

@@ -6,7 +6,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from absentia.methods.base import Estimator, estimator
-from absentia.testing import IMPUTER_CHECKS, check_imputer
+from absentia.testing import check_imputer
 
 
 @estimator
@@ -62,8 +62,6 @@ class SpoiledImputer(MeanImputer):
     how: str = ""
 
     def fit(self, X, y=None):
-        if self.how == "parameter":
-            self.shrinkage = 0.1
         if self.how == "empty":
             X = np.where(np.isnan(X).all(axis=0), 0.0, X)
         if self.how == "input":
@@ -83,8 +81,6 @@ class SpoiledImputer(MeanImputer):
         return completed + np.isnan(X) * self.mean_ if self.how == "both ways" else completed
 
     def transform(self, X):
-        if self.how == "unfitted":
-            return np.nan_to_num(X)
         completed = super().transform(X)
         gaps = np.isnan(X)
         if self.how == "observed":
@@ -113,15 +109,13 @@ BROKEN = {
     "alias": "results are not changed with the input",
     "random": "the global random state is neither read nor moved",
     "twice": "fitting twice is fitting once",
-    "parameter": "fitting overwrites no parameter",
-    "unfitted": "nothing is transformed before fitting: nothing was refused",
     "empty": "a column without observed entries is refused by its number: nothing was refused",
 }
 
 
 @pytest.mark.parametrize("how", BROKEN)
 def test_a_check_that_fails_is_named(how):
-    with pytest.raises(AssertionError, match=f"(?s)SpoiledImputer fails the check, {BROKEN[how]}"):
+    with pytest.raises(AssertionError, match=f"(?s)SpoiledImputer fails a check, {BROKEN[how]}"):
         check_imputer(SpoiledImputer(how=how))
 
 
@@ -131,7 +125,3 @@ def test_invariants_that_are_not_meant_can_be_left_out():
     check_imputer(SpoiledImputer(how="scale"), without=[scale])
     with pytest.raises(ValueError, match="there is no check 'gravity'"):
         check_imputer(MeanImputer(), without=["gravity"])
-
-
-def test_every_check_is_a_sentence():
-    assert all(len(name.split("_")) > 2 for name in IMPUTER_CHECKS)

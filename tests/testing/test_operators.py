@@ -1,4 +1,4 @@
-"""The laws of operators can be broken."""
+"""The checks of operators can fail."""
 
 import numpy as np
 import pytest

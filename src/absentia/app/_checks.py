@@ -3,47 +3,21 @@
 A command that is to fail fails at once and in one sentence, not after the work.
 """
 
-import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
-_MAX_THREADS = 4096
+MAX_PROCESSES = 4096  # and threads
 
 
-def check_number(flag: str, value: float | None, least: float = 0.0, most: float = math.inf) -> None:
-    """Refuse what is not a finite number in this range; None was not given."""
-    if value is None or (math.isfinite(value) and least <= value <= most):
-        return
-    wanted = (
-        f"number from {least:g} to {most:g}" if most < math.inf else f"finite number of {least:g} or more"
-    )
-    raise ValueError(f"{flag} is a {wanted}, not {value}")
-
-
-def check_whole(flag: str, value: int | None, least: int = 1, most: int | None = None) -> None:
-    """Refuse a whole number out of range; None was not given."""
+def check_number(
+    flag: str, value: float | None, least: float = 1, most: float | None = None, kind: str = "whole number"
+) -> None:
+    """Refuse a number out of range, or that is none; None was not given."""
     if value is None or (value >= least and (most is None or value <= most)):
         return
     wanted = f"of {least} or more" if most is None else f"from {least} to {most}"
-    raise ValueError(f"{flag} is a whole number {wanted}, not {value}")
-
-
-def check_threads(value: int | None) -> None:
-    check_whole("--threads", value, 1, _MAX_THREADS)
-
-
-def parse_C(text: str) -> float | None:
-    """``--C``: a positive number, or None to select it by cross-validation."""
-    if text == "cv":
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"--C is a positive number or cv, not {text!r}")
-    return value
+    raise ValueError(f"{flag} is a {kind} {wanted}, not {value}")
 
 
 # ---------------------------------------------------------------------------------------------- places
@@ -78,7 +52,7 @@ def check_replaced(outputs: Sequence[Path | None], force: bool) -> None:
 
 def _check_output(output: Path, others: Sequence[Path]) -> None:
     """Refuse one output; `others` are the files it must not be."""
-    if any(_same(output, other) for other in others):
+    if any(_is_same_file(output, other) for other in others):
         raise ValueError(f"{output}: inputs and outputs are to be different files; choose another name")
     if output.is_dir():
         raise ValueError(f"{output}: is a folder; a file name is wanted")
@@ -91,26 +65,25 @@ def _check_output(output: Path, others: Sequence[Path]) -> None:
 
 def check_folder(folder: Path) -> None:
     """Refuse a folder that is none, or that could not be made."""
-    there = next(
-        (place for place in (folder, *folder.absolute().parents) if os.path.lexists(place)), folder
-    )
+    places = (folder, *folder.absolute().parents)
+    there = next(place for place in places if os.path.lexists(place))
     if not there.is_dir():
         raise ValueError(f"{there}: is a file, and a folder is wanted; choose another name")
     if not os.access(there, os.W_OK | os.X_OK):
         raise ValueError(f"{folder}: the folder {there} cannot be written to; choose another place")
 
 
-def _same(one: Path, other: Path) -> bool:
+def _is_same_file(path: Path, other: Path) -> bool:
     """Whether two names are of one file, which need not be there."""
-    if _place(one) == _place(other):
+    if _resolve(path) == _resolve(other):
         return True
     try:
-        return one.samefile(other)  # another spelling of the name, or a second name
+        return path.samefile(other)  # another spelling of the name, or a second name
     except OSError:
         return False
 
 
-def _place(path: Path) -> Path:
+def _resolve(path: Path) -> Path:
     try:
         return path.resolve()
     except (OSError, RuntimeError):  # Python before 3.13 raises the latter for a loop

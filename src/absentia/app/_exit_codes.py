@@ -46,11 +46,7 @@ _NAMES = {
 
 
 class _Terminated(BaseException):
-    """A signal that asks to end; raised where the program is, so that whatever is half done is undone."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
+    """A signal that asks to end, by number; raised where the program is: what is half done is undone."""
 
 
 # ------------------------------------------------------------------------------------- what was written
@@ -106,7 +102,7 @@ def _list_paths(paths: Sequence[Path], what: str) -> str:
     return f"{' and '.join(str(path) for path in paths)} {'was' if len(paths) == 1 else 'were'} {what}"
 
 
-written = _WrittenOutputs()
+outputs = _WrittenOutputs()
 
 
 # ------------------------------------------------------------------------------------------- signals
@@ -208,7 +204,7 @@ def _give_up(number: int) -> None:
         from absentia.files import remove_unfinished
 
         remove_unfinished()
-    words = f"{_end_words(number)} in the middle of a long step; {written.sentence()}"
+    words = f"{_end_words(number)} in the middle of a long step; {outputs.sentence()}"
     os.write(2, f"absentia: {words}\n".encode())
     os._exit(128 + number)
 
@@ -253,6 +249,30 @@ def handle_signals() -> Iterator[None]:
                 signal.signal(number, handler)
 
 
+@contextmanager
+def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
+    """Inside, the first Ctrl-C only makes the yielded function return True; the second interrupts."""
+    interrupts = 0
+
+    def is_stopped() -> bool:
+        if interrupts:
+            patience.heard()
+        return interrupts > 0
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupts
+        interrupts += 1
+        if interrupts > 1:
+            raise KeyboardInterrupt
+        err.print("stopping after this iteration (Ctrl-C again to give up)")
+
+    previous = signal.signal(signal.SIGINT, handler)
+    try:
+        yield is_stopped
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
 def _ignore_signals() -> None:
     """No signal interrupts the last words; :func:`handle_signals` puts the handlers back."""
     if threading.current_thread() is threading.main_thread():
@@ -266,12 +286,12 @@ def _ignore_signals() -> None:
 def _describe_end(error: BaseException) -> tuple[int, str]:
     """Exit code and sentence for whatever came out of a command; no sentence for a closed pipe."""
     if isinstance(error, KeyboardInterrupt | _Terminated):
-        number = error.number if isinstance(error, _Terminated) else int(signal.SIGINT)
-        return 128 + number, f"{_end_words(number)}; {written.sentence()}"
+        number = int(error.args[0]) if isinstance(error, _Terminated) else int(signal.SIGINT)
+        return 128 + number, f"{_end_words(number)}; {outputs.sentence()}"
     if isinstance(error, BrokenPipeError):
         return 128 + getattr(signal, "SIGPIPE", 13), ""
     code, sentence = _failure(error)
-    return code, sentence + (f" ({written.sentence()})" if written.changed() else "")
+    return code, sentence + (f" ({outputs.sentence()})" if outputs.changed() else "")
 
 
 def _failure(error: BaseException) -> tuple[int, str]:

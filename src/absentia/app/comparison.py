@@ -85,7 +85,25 @@ class Comparison:
 
     def table(self) -> pd.DataFrame:
         """A row for each method: scores with intervals, differences to the simplest, costs, failures."""
-        return results_table(self.results)
+        import pandas as pd
+
+        results = self.results
+        differences = {difference.method: difference for difference in results.differences}
+        rows = []
+        for row in results.rows:
+            cells: dict[str, Any] = {"method": row.method, "baseline": row.baseline}
+            for metric in results.metrics:
+                score = row.scores.get(metric.name)
+                cells[metric.name] = getattr(score, "value", None)
+                if metric == results.metric:
+                    cells |= {f"{metric.name} {end}": getattr(score, end, None) for end in ("low", "high")}
+            difference = differences.get(row.method)
+            cells |= {words: getattr(difference, name, None) for words, name in _DIFFERENCE_COLUMNS.items()}
+            cells |= {"CPU seconds": row.cpu, "memory MB": row.memory}
+            cells |= {"fits": row.done, "failed": row.failed, "wanted": row.wanted}
+            cells["remark"] = row.left_out or "; ".join(row.errors)
+            rows.append(cells)
+        return pd.DataFrame(rows).set_index("method")
 
     def best_estimator(self) -> Any:
         """The recommended method, fitted to all samples; of completion the completer."""
@@ -107,28 +125,6 @@ class Comparison:
 
         table = self.table().to_html(float_format="{:.4g}".format, na_rep="", border=0)
         return f"<p><strong>{escape(self.sentence)}</strong></p>{table}"
-
-
-def results_table(results: ComparisonResults) -> pd.DataFrame:
-    """Results as a data frame, by method."""
-    import pandas as pd
-
-    differences = {difference.method: difference for difference in results.differences}
-    rows = []
-    for row in results.rows:
-        cells: dict[str, Any] = {"method": row.method, "baseline": row.baseline}
-        for metric in results.metrics:
-            score = row.scores.get(metric.name)
-            cells[metric.name] = getattr(score, "value", None)
-            if metric == results.metric:
-                cells |= {f"{metric.name} {end}": getattr(score, end, None) for end in ("low", "high")}
-        difference = differences.get(row.method)
-        cells |= {words: getattr(difference, name, None) for words, name in _DIFFERENCE_COLUMNS.items()}
-        cells |= {"CPU seconds": row.cpu, "memory MB": row.memory}
-        cells |= {"fits": row.done, "failed": row.failed, "wanted": row.wanted}
-        cells["remark"] = row.left_out or "; ".join(row.errors)
-        rows.append(cells)
-    return pd.DataFrame(rows).set_index("method")
 
 
 def compare(
@@ -245,10 +241,12 @@ def _run(study: Study, pool: Pool, tell: Callable[[Any], None], verbose: bool, t
         if not verbose:
             run(pool, tell)
             continue
-        from absentia.app._trials import StudyWatch, watched
+        from absentia.app._progress import StudyProgress, show_trials
 
-        with watched(StudyWatch(study, todo, pool.jobs, tell)) as watch:
-            run(pool, watch.tell, watch.begin)
+        progress = StudyProgress(study, todo, pool.jobs)
+        progress.listeners.append(tell)
+        with show_trials(progress):
+            run(pool, progress.tell, progress.begin)
 
 
 def make_design(data: TaskData, methods: str | Iterable[str], **given: Any) -> Design:

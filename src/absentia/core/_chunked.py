@@ -104,11 +104,6 @@ def _crossed_block(a: Array, x: Array) -> Array:
         return thin_gram(a, x)[None]
 
 
-def _thin(X: Array, chunks: Any) -> Any:
-    """A thin matrix in chunks of rows that match; each is in the graph once."""
-    return _dask_array().from_array(np.ascontiguousarray(X), chunks=(chunks, -1), name=False)
-
-
 def _times(A: Any, X: Array) -> Any:
     """``A X``, lazily: a product per chunk, summed over the chunks of a row where there are several."""
     return _products(A, X, _times_block, 1, np.result_type(A.dtype, X.dtype))
@@ -121,16 +116,15 @@ def _crossed(A: Any, X: Array) -> Any:
 
 def _products(A: Any, X: Array, product: Any, axis: int, dtype: np.dtype[Any]) -> Any:
     """A product of every chunk with the rows of `X` that belong to it, summed along an axis of `A`."""
-    along, thin = "ij"[axis], _thin(X, A.chunks[axis])
-    meta = np.empty((0, 0, 0), dtype)
-    parts = _dask_array().blockwise(
-        product, "ijq", A, "ij", thin, f"{along}q", adjust_chunks={along: 1}, meta=meta
-    )
+    da, along, meta = _dask_array(), "ij"[axis], np.empty((0, 0, 0), dtype)
+    # in chunks of rows that match, each of them in the graph once
+    thin = da.from_array(np.ascontiguousarray(X), chunks=(A.chunks[axis], -1), name=False)
+    parts = da.blockwise(product, "ijq", A, "ij", thin, f"{along}q", adjust_chunks={along: 1}, meta=meta)
     return parts if A.numblocks[axis] == 1 else parts.sum(axis=axis, keepdims=True, dtype=dtype)
 
 
 @dataclass(frozen=True)
-class PickedArray:
+class _PickedArray:
     """Rows and columns of a dask array, by position (None: all), in any order, none of them moved.
 
     Reordering a chunked array would send every chunk everywhere.  Reordering thin matrices is free.
@@ -145,14 +139,14 @@ class PickedArray:
         n, m = self.A.shape
         return n if self.rows is None else len(self.rows), m if self.cols is None else len(self.cols)
 
-    def astype(self, dtype: Any) -> PickedArray:
-        return PickedArray(self.A.astype(dtype), self.rows, self.cols)
+    def astype(self, dtype: Any) -> _PickedArray:
+        return _PickedArray(self.A.astype(dtype), self.rows, self.cols)
 
-    def pick(self, rows: Array | None, cols: Array | None) -> PickedArray:
+    def pick(self, rows: Array | None, cols: Array | None) -> _PickedArray:
         """Fewer rows and columns, None keeping all; chunks without any of them are left out."""
         A, kept_rows = _narrow(self.A, 0, _compose_index(self.rows, rows))
         A, kept_cols = _narrow(A, 1, _compose_index(self.cols, cols))
-        return PickedArray(A, kept_rows, kept_cols)
+        return _PickedArray(A, kept_rows, kept_cols)
 
     def times(self, X: Array) -> Array:
         """``A X``: one pass."""
@@ -258,7 +252,7 @@ class Chunked(_ChunkedOperator):
     """
 
     def __init__(self, A: Any, diagonal: Array | None = None) -> None:
-        self.part = A if isinstance(A, PickedArray) else PickedArray(A)
+        self.part = A if isinstance(A, _PickedArray) else _PickedArray(A)
         self._diagonal = None if diagonal is None else as_readonly(diagonal)
 
     @property
@@ -321,9 +315,9 @@ class ChunkedGram(_ChunkedOperator):
     """
 
     def __init__(self, left: Any, right: Any = None, diagonal: Array | None = None) -> None:
-        self.left = left if isinstance(left, PickedArray) else PickedArray(left)
+        self.left = left if isinstance(left, _PickedArray) else _PickedArray(left)
         other = self.left if right is None else right
-        self.right = other if isinstance(other, PickedArray) else PickedArray(other)
+        self.right = other if isinstance(other, _PickedArray) else _PickedArray(other)
         self._diagonal = None if diagonal is None else as_readonly(diagonal)
 
     @property

@@ -12,8 +12,14 @@ from typing import Any, NamedTuple, final
 import numpy as np
 import scipy.sparse
 
-from absentia.core._operators import Gram, LowRankPlusDiagonal, Operator, Scaled, describe_operator
-from absentia.core._projections import row_chunks
+from absentia.core._operators import (
+    Gram,
+    LowRankPlusDiagonal,
+    Operator,
+    Scaled,
+    describe_operator,
+    row_chunks,
+)
 from absentia.core._serialization import serializable
 from absentia.core.linalg import Array, symmetrize, thin_gram
 
@@ -139,7 +145,7 @@ class Completed:
 # -------------------------------------------------------------------------------------------------- factors
 
 
-class Factors(NamedTuple):
+class _Factors(NamedTuple):
     """A square kernel is ``Phi Phi' + diag(own)``; None: nothing is added to the diagonal."""
 
     Phi: Array
@@ -161,25 +167,25 @@ def has_factors(operator: Operator) -> bool:
     return isinstance(operator, LowRankPlusDiagonal) or _is_square_gram(operator)
 
 
-def get_factors(operator: Operator) -> Factors:
+def get_factors(operator: Operator) -> _Factors:
     """The factors of a kernel that has them (:func:`has_factors`); arrays are not copied if they exist."""
     if isinstance(operator, Scaled):
         Phi, own = get_factors(operator.operator)
         root = Phi.dtype.type(np.sqrt(operator.factor))
-        return Factors(Phi * root, None if own is None else own * operator.factor)
+        return _Factors(Phi * root, None if own is None else own * operator.factor)
     if isinstance(operator, LowRankPlusDiagonal):
-        return Factors(operator.W, operator.d)
+        return _Factors(operator.W, operator.d)
     if isinstance(operator, Completed):
         return _completed_factors(operator)
     assert isinstance(operator, Gram)
-    return Factors(operator.left)
+    return _Factors(operator.left)
 
 
 def _is_square_gram(operator: Operator) -> bool:
     return isinstance(operator, Gram) and operator.left is operator.right
 
 
-def _completed_factors(K: Completed) -> Factors:
+def _completed_factors(K: Completed) -> _Factors:
     """Filled samples lie along axes ``Phi' C``, which ``G = Phi Phi' C`` tells, and beyond them.
 
     What `E` has more than these axes is of the filled samples alone.  Good to some 1e-8 of the largest
@@ -188,7 +194,7 @@ def _completed_factors(K: Completed) -> Factors:
     assert isinstance(K.Q, Gram)
     side, Phi = K.rows, K.Q.left
     if not len(side.filled):
-        return Factors(Phi)
+        return _Factors(Phi)
     values, vectors = np.linalg.eigh(thin_gram(Phi, Phi))
     directions = values > _NEGLIGIBLE * values[-1:].max(initial=0.0)
     inverse = (vectors[:, directions] / values[directions]) @ vectors[:, directions].T
@@ -200,4 +206,4 @@ def _completed_factors(K: Completed) -> Factors:
     full[side.known, :width] = Phi
     full[side.filled, :width] = side.W @ axes.T
     full[side.filled, width:] = side.W @ (more[:, extra] * np.sqrt(beyond[extra]))
-    return Factors(full, np.maximum(np.asarray(K.own.diagonal()), 0.0))
+    return _Factors(full, np.maximum(np.asarray(K.own.diagonal()), 0.0))

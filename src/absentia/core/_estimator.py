@@ -1,13 +1,19 @@
-"""What every estimator shares: parameters declared once and checked, fitted models as plain data."""
+"""What every estimator shares: parameters declared and checked, fitted models as plain data, callbacks.
 
-from dataclasses import dataclass
+A user's callback and lines on stderr (``verbose``) are called by the one loop (:func:`iterate`).  A fit may
+run it several times, from several starts or for several classes: for callbacks, iterations count up once.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar, dataclass_transform
 
 from sklearn import get_config
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
-from absentia.core._callbacks import CallbackList, callback_mixin, make_callback, wrap_fit, write_line
 from absentia.core._parameters import get_parameters
 from absentia.core._serialization import (
     Pairs,
@@ -19,7 +25,11 @@ from absentia.core._serialization import (
 )
 from absentia.core._warn import warn
 from absentia.core.linalg import Array
-from absentia.core.optimize import Solution, Status
+from absentia.core.optimize import Callback, Progress, Solution, Status
+
+#: Seconds between lines of progress, and the clock that counts them.
+_PAUSE = 2.0
+_clock: Callable[[], float] = time.monotonic
 
 _Class = TypeVar("_Class", bound=type)
 
@@ -41,9 +51,6 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        for name in ("fit", "fit_transform"):
-            if name in vars(cls):
-                setattr(cls, name, wrap_fit(vars(cls)[name]))
         serializable(cls)
 
     def __sklearn_tags__(self) -> Any:
@@ -57,17 +64,6 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def __setstate__(self, state: dict[str, Any]) -> None:
         pairs = {key: value for key, value in state.items() if isinstance(value, Pairs)}
         self.__dict__.update(state, **{key: dict(zip(*value, strict=True)) for key, value in pairs.items()})
-
-    def set_callbacks(self, *callbacks: Any) -> Self:
-        """Let callbacks of scikit-learn (1.9 or newer), such as its ``ProgressBar``, hear of the fit.
-
-        Parameters
-        ----------
-        *callbacks : objects with the methods of ``sklearn.callback.FitCallback``
-            None at all takes away those that are set.
-        """
-        callback_mixin().set_callbacks(self, *callbacks)
-        return self
 
     def _check_parameters(self) -> None:
         """Every parameter as it was declared, and all of them together."""
@@ -127,12 +123,7 @@ class Iterative:
     status_: str
     _remedy: str = ""  # what to do where the objective is not finite
 
-    @property
-    def _announced(self) -> int | None:
-        """How many iterations there are at most, for progress bars; None: not known before."""
-        return getattr(self, "max_iter", None)
-
-    def _make_callback(self) -> CallbackList | None:
+    def _make_callback(self) -> Callback | None:
         """The callback of all loops of one fit; None if nobody listens."""
         return make_callback(self)
 
@@ -147,6 +138,67 @@ class Iterative:
         if solution.status is Status.NOT_FINITE:
             self.status_ += self._remedy
         if getattr(self, "verbose", False):
-            write_line(f"{type(self).__name__}: {self.status_} ({self.n_iter_} iterations)")
+            _write_line(f"{type(self).__name__}: {self.status_} ({self.n_iter_} iterations)")
         if solution.status in (Status.MAX_ITER, Status.NOT_FINITE):
             warn(f"{type(self).__name__} {self.status_} ({self.n_iter_} iterations)", ConvergenceWarning)
+
+
+# ------------------------------------------------------------------------------------------------ callbacks
+
+
+class _CallbackList:
+    """A callback that calls several, with iterations that count on from loop to loop."""
+
+    def __init__(self, *listeners: Callback) -> None:
+        self._listeners = listeners
+        self._before = self._last = 0  # iterations of the loops that are over, and of the present one
+
+    def __call__(self, progress: Progress) -> bool:
+        if progress.iteration <= self._last:  # another loop has begun
+            self._before += self._last
+        self._last = progress.iteration
+        iteration, max_iter = self._before + progress.iteration, self._before + progress.max_iter
+        overall = replace(progress, iteration=iteration, max_iter=max_iter)
+        stops = [listener(overall) for listener in self._listeners]  # all are called, whoever stops
+        return any(stops)
+
+
+def make_callback(estimator: Any) -> Callback | None:
+    """The callback that the loops of a fit call after each iteration; None if nobody listens."""
+    listeners: list[Callback] = []
+    if (callback := getattr(estimator, "callback", None)) is not None:
+        listeners.append(callback)
+    if getattr(estimator, "verbose", False):
+        listeners.append(_print_progress(type(estimator).__name__))
+    return _CallbackList(*listeners) if listeners else None
+
+
+def clone_without_callbacks(estimator: Any, **parameters: Any) -> Any:
+    """A clone with other parameters and no callbacks: a trial inside a fit is no progress of it."""
+    other = clone(estimator)
+    quiet = {"callback": None, "verbose": False}
+    return other.set_params(**{k: v for k, v in quiet.items() if k in other.get_params()}, **parameters)
+
+
+def _write_line(text: str) -> None:
+    """A line on stderr, at once."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def _print_progress(name: str) -> Callback:
+    """A callback that writes a line every :data:`_PAUSE` seconds."""
+    last = _clock()
+
+    def show(progress: Progress) -> None:
+        nonlocal last
+        if (now := _clock()) - last >= _PAUSE:
+            last = now
+            # where there is no objective, what is watched is the change itself
+            objective = (
+                f"objective {progress.objective:.6g}, " if progress.objective != progress.change else ""
+            )
+            count = f"iteration {progress.iteration} of at most {progress.max_iter}"
+            _write_line(f"{name}: {count}, {objective}change {progress.change:.1e}")
+
+    return show

@@ -188,10 +188,9 @@ def _kinds(hint: Any, bounds: Range | None = None) -> tuple[_Kind, ...]:
                 lambda text: _TRUTHS[text.lower()],
             ),
         )
-    if hint is int:
-        return (_Kind(f"a whole number{bounds.words}", lambda x: _is_whole(x) and x in bounds, int),)
-    if hint is float:
-        return (_Kind(f"a number{bounds.words}", lambda x: _is_number(x) and x in bounds, float),)
+    if hint in (int, float):
+        words, number = ("a whole number", Integral) if hint is int else ("a number", Real)
+        return (_Kind(words + bounds.words, lambda x: _is_number(x, number) and x in bounds, hint),)
     if hint is str:
         return (_Kind("a text", lambda x: isinstance(x, str), str),)
     if hint is not Any and isinstance(origin or hint, type):
@@ -207,12 +206,8 @@ def _literal_kind(word: Any) -> _Kind:
     return _Kind(repr(word), holds, lambda text: {str(word): word}[text])
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+def _is_number(value: Any, kind: type) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool | np.bool_)
 
 
 def _join_words(words: list[str]) -> str:

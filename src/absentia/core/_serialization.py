@@ -36,19 +36,17 @@ from absentia.core._sklearn_estimators import (
 )
 from absentia.core.linalg import Array
 
-Class = TypeVar("Class", bound=type)
+_Class = TypeVar("_Class", bound=type)
 
 #: The key that says what a dict of the tree stands for, if not for itself.
 _KIND = "is"
-#: What scikit-learn's callbacks leave on an estimator; no part of what it is.
-TRACES = ("_skl_callbacks", "_callback_fit_ctx", "_skl_callbacks_to_teardown", "_parent_callback_ctx")
 _MAX_DEPTH = 50  # of objects inside one another
 _CLASSES: dict[str, type] = {}
 _CODE = (cached_property, property, classmethod, staticmethod, type(lambda: 0))  # no names of data
 _TEXT_ATTRIBUTES = re.compile(r"(.*_)?(ids|classes|columns|names|features|levels|labels|y)(_in)?_?")
 
 
-def serializable(cls: Class) -> Class:
+def serializable(cls: _Class) -> _Class:
     """Mark a class whose objects may be stored in files: what they are is what their attributes say."""
     name = _class_name(cls)
     if _CLASSES.get(name, cls).__module__ != cls.__module__:
@@ -70,12 +68,12 @@ def _class_name(cls: type) -> str:
 
 
 def plain_state(value: Any) -> dict[str, Any]:
-    """Attributes of an object without those that it computes on demand, or that callbacks left on it."""
+    """Attributes of an object without those that it computes on demand."""
     cls = type(value)
     return {
         key: attribute
         for key, attribute in vars(value).items()
-        if key not in TRACES and not isinstance(getattr_static(cls, key, None), cached_property)
+        if not isinstance(getattr_static(cls, key, None), cached_property)
     }
 
 

@@ -24,7 +24,8 @@ _BETWEEN = tuple(
 _MANY_FITS, _ONE_FIT = "/sklearn/model_selection/", "/sklearn/pipeline.py"
 #: Examples, and numbers that are no part of a name.
 _DIFFERS = re.compile(r"e\.g\. [^;:]*|(?<![\w'\"])\d[\d.e+-]*")
-_said: set[Any] = set()
+#: Where a call remembers what it has said: beside its variables, with which that is forgotten.
+_SAID = "absentia said"
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
@@ -60,12 +61,10 @@ def _said_already(message: str, category: type[Warning], user: FrameType, meta: 
     if _action(message, category, user) not in ("default", "module", "once"):
         return False
     many = _MANY_FITS in Path(meta.f_code.co_filename).as_posix()
-    form = _DIFFERS.sub("", message) if many else message
-    # a later call may be at the same place in memory; with other data it speaks again
-    call = id(meta), id(meta.f_locals.get("X")), user.f_code.co_filename, user.f_lineno
-    key = (form, category, call)
-    before = key in _said
-    _said.add(key)
+    sentence = _DIFFERS.sub("", message) if many else message, category
+    said = meta.f_locals.setdefault(_SAID, set())
+    before = sentence in said
+    said.add(sentence)
     return before
 
 

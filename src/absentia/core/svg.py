@@ -1,8 +1,8 @@
 """Charts as SVG text: scales with round ticks, frames with axes, paths, and dots with intervals.
 
-Everything that draws draws with this: the pages of the report, the charts of reproduced papers and the
-critical-difference diagram. Values are in the units of the data, positions in those of the view box;
-colours and dashes are classes, ``c0``, ``c1``, ... and ``d0``, ``d1``, ``d2``, of a style sheet.
+Everything that draws draws with this: the pages of the report and the charts of reproduced papers. Values
+are in the units of the data, positions in those of the view box; colours and dashes are classes, ``c0``,
+``c1``, ... and ``d0``, ``d1``, ``d2``, of a style sheet.
 """
 
 import math

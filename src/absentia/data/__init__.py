@@ -1,7 +1,7 @@
 """What flows: samples, views, who has which."""
 
-from absentia.data._coding import Coding
 from absentia.data._features import (
+    Coding,
     column_scales,
     concatenate_features,
     describe_columns,
@@ -32,7 +32,6 @@ from absentia.data._order import (
     kernel_profiles,
     make_folds,
     order_by_profiles,
-    order_by_size,
     order_for_learning,
     order_kernels,
     order_tables,

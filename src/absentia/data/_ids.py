@@ -238,20 +238,7 @@ def check_order(ids: Array, y: Any, what: str = "y") -> None:
         return
     if not common:
         raise ValueError(_describe_mismatch(what, sample_ids, y_ids))
-    raise ValueError(
-        _describe_disorder(what, sample_texts, y_texts, sample_ids, y_ids)
-        + f"; take {what} = views.align({what})"
-    )
-
-
-def check_known(ids: Array, y: Array, what: str) -> None:
-    """Raise if values are NaN or None; say of which samples, and how to leave these out."""
-    absent = np.array([is_missing(value) for value in y.tolist()], dtype=bool)
-    if absent.any():
-        raise ValueError(
-            f"{absent.sum()} {what}(s) are NaN or None, e.g. of {first_ids(ids[absent])}; leave these "
-            f"samples out: views, y = views.align(y, missing='drop'), with y a Series or a mapping by id"
-        )
+    raise ValueError(_describe_disorder(what, sample_ids, y_ids) + f"; take {what} = views.align({what})")
 
 
 # ------------------------------------------------------------------------------------- values and their ids
@@ -312,7 +299,8 @@ def as_column(values: list[Any]) -> Array:
     unknown = np.array([is_missing(value) for value in values], dtype=bool)
     known = [value for value, missing in zip(values, unknown, strict=True) if not missing]
     kinds = {type(value) for value in known}
-    array = np.asarray(known) if len(kinds) == 1 or all(_numeric(kind) for kind in kinds) else None
+    numeric = all(issubclass(kind, int | float | np.number) and kind is not bool for kind in kinds)
+    array = np.asarray(known) if len(kinds) == 1 or numeric else None
     if array is not None and array.ndim == 1 and not unknown.any():
         return array
     numbers = array is not None and array.ndim == 1 and array.dtype.kind in "iuf"
@@ -320,10 +308,6 @@ def as_column(values: list[Any]) -> Array:
     for place, value in zip(np.flatnonzero(~unknown), known, strict=True):
         result[place] = value
     return result
-
-
-def _numeric(kind: type) -> bool:
-    return issubclass(kind, int | float | np.number) and kind is not bool
 
 
 # ------------------------------------------------------------------------------------------- ids and texts
@@ -396,23 +380,17 @@ def _describe_mismatch(what: str, sample_ids: Sequence[Any], y_ids: Sequence[Any
     )
 
 
-def _describe_disorder(
-    what: str,
-    sample_texts: Sequence[str],
-    y_texts: Sequence[str],
-    sample_ids: Sequence[Any],
-    y_ids: Sequence[Any],
-) -> str:
-    ours, theirs = set(sample_texts), set(y_texts)
-    without_sample = [x for x, text in zip(y_ids, y_texts, strict=True) if text not in ours]
-    without_value = [x for x, text in zip(sample_ids, sample_texts, strict=True) if text not in theirs]
+def _describe_disorder(what: str, sample_ids: Sequence[Any], y_ids: Sequence[Any]) -> str:
+    ours, theirs = {_text(x) for x in sample_ids}, {_text(x) for x in y_ids}
+    without_sample = [x for x in y_ids if _text(x) not in ours]
+    without_value = [x for x in sample_ids if _text(x) not in theirs]
     if without_sample or without_value:
         counts = f"{len(without_sample)} that are no sample, {len(without_value)} samples not among them"
         example = show_id((without_sample + without_value)[0])
         return f"{what} is by other ids than the samples: {counts}, e.g. {example}"
     if len(y_ids) != len(sample_ids):
         return f"{what} has {len(y_ids)} values for {len(sample_ids)} samples"
-    i = next(i for i, (a, b) in enumerate(zip(sample_texts, y_texts, strict=True)) if a != b)
+    i = next(i for i, (a, b) in enumerate(zip(sample_ids, y_ids, strict=True)) if _text(a) != _text(b))
     return (
         f"{what} is by the samples' ids, but in another order: at position {i} it has {show_id(y_ids[i])}, "
         f"the samples {show_id(sample_ids[i])}"

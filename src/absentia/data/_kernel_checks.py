@@ -3,8 +3,8 @@
 And whether these are kernels: cheap checks, with a sentence that names the view and the samples.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -20,7 +20,6 @@ from absentia.core import (
     has_factors,
     is_chunked,
 )
-from absentia.core.linalg import psd_violation
 from absentia.data._ids import as_ids, show_id
 from absentia.data._presence import check_names, default_names
 from absentia.data._tables import as_table
@@ -29,15 +28,13 @@ from absentia.data._tables import as_table
 FEW = 2000
 
 
-class Part(NamedTuple):
-    """One kernel as it came: the ids of its own samples, and it as an operator."""
+def make_part(
+    name: str, ids: Any, values: Any, *, factors: bool, copy: bool = True
+) -> tuple[Array, Operator]:
+    """The ids of a view's own samples, and its kernel, or factors of it, as an operator.
 
-    ids: Array
-    operator: Operator
-
-
-def make_part(name: str, ids: Any, values: Any, *, factors: bool, copy: bool = True) -> Part:
-    """A kernel, or its factors, of the samples `ids`; chunks stay where they are."""
+    Chunks stay where they are.
+    """
     chunked = is_chunked(values)
     A = as_dask(name, values) if chunked else _to_dense(name, values)
     view_ids = as_ids(ids, _length(ids), f"view {name!r}")
@@ -52,9 +49,9 @@ def make_part(name: str, ids: Any, values: Any, *, factors: bool, copy: bool = T
             "pass the kernel over observed samples only, or use KernelViews.from_dense"
         )
     if chunked:
-        return Part(view_ids, ChunkedGram(A) if factors else Chunked(A))
+        return view_ids, ChunkedGram(A) if factors else Chunked(A)
     A = np.array(A) if copy else A
-    return Part(view_ids, Gram(A) if factors else Dense(A))
+    return view_ids, Gram(A) if factors else Dense(A)
 
 
 def _to_dense(name: str, kernel: Any) -> Array:
@@ -138,16 +135,6 @@ def frame_blocks(K: Any, names: Sequence[str] | None) -> dict[str, tuple[Any, An
 def prefers_factors(X: Any) -> bool:
     """Whether square kernels are best left as factors: all have some, and samples are more than a few."""
     return len(X) > FEW and all(has_factors(X.operator(name)) for name in X.names)
-
-
-def negative_spectrum(operator: Operator, to_dense: Callable[[], Array]) -> tuple[float, float] | None:
-    """Lowest and largest eigenvalue of a kernel that has a negative one beyond rounding, else None.
-
-    Factors and a diagonal have none, and a kernel in chunks, perhaps larger than memory, is taken on trust;
-    of others `to_dense` gives the matrix.
-    """
-    trusted = isinstance(operator, Gram | ChunkedGram | Chunked) or has_factors(operator)
-    return None if trusted else psd_violation(to_dense())
 
 
 def check_kernel(name: str, operator: Operator, ids: Array) -> None:

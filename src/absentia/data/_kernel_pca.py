@@ -67,7 +67,7 @@ def view_components(kernels: KernelViews, n_components: int) -> dict[str, Compon
     _check_complete(kernels, n_components)
     order = order_kernels(kernels).samples
     return {
-        name: find_components([kernels.operator(name)], [1.0], n_components, order)
+        name: _find_components([kernels.operator(name)], [1.0], n_components, order)
         for name in kernels.names
     }
 
@@ -80,10 +80,10 @@ def fused_components(kernels: KernelViews, n_components: int) -> tuple[Component
     """
     _check_complete(kernels, n_components)
     operators: list[Operator] = [kernels.operator(name) for name in kernels.names]
-    variances = np.array([total_variance(K) for K in operators])
+    variances = np.array([_total_variance(K) for K in operators])
     varies = variances > 0
     weights = np.where(varies, len(kernels) / np.where(varies, variances, 1.0), 0.0) / max(varies.sum(), 1)
-    return find_components(
+    return _find_components(
         operators, weights.tolist(), n_components, order_kernels(kernels).samples
     ), weights
 
@@ -104,7 +104,7 @@ def _check_complete(kernels: KernelViews, n_components: int) -> None:
 # ---------------------------------------------------------------------------------------- of any operators
 
 
-def total_variance(K: Operator) -> float:
+def _total_variance(K: Operator) -> float:
     """Sum of the eigenvalues of ``H K H``: the samples' squared distances from their mean.
 
     Zero where that is rounding: all samples are one.
@@ -118,7 +118,7 @@ def total_variance(K: Operator) -> float:
     return distances if distances > rounding_level(K.dtype) * trace else 0.0
 
 
-def find_components(
+def _find_components(
     kernels: Sequence[Operator], weights: Sequence[float], k: int, order: Array
 ) -> Components:
     """The `k` leading components of a weighted sum of kernels over the same samples.
@@ -134,7 +134,7 @@ def find_components(
             product += weight * (K @ X)
         return product
 
-    total = sum(w * total_variance(K) for w, K in zip(weights, kernels, strict=True))
+    total = sum(w * _total_variance(K) for w, K in zip(weights, kernels, strict=True))
     vectors, values = np.zeros((n, k)), np.zeros(k)
     count = min(k, max(n - 1, 0))
     if total > 0 and count:

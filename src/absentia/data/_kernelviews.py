@@ -13,8 +13,19 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from absentia.core import Array, ChunkedGram, Dense, Gram, Operator, serializable, warn
-from absentia.core.linalg import as_readonly, clip_eigenvalues, shift_eigenvalues
+from absentia.core import (
+    Array,
+    Chunked,
+    ChunkedGram,
+    Dense,
+    Gram,
+    Operator,
+    check_name,
+    has_factors,
+    serializable,
+    warn,
+)
+from absentia.core.linalg import as_readonly, clip_eigenvalues, psd_violation, shift_eigenvalues
 from absentia.data._ids import Align, align_ids, as_ids, check_unique_ids, find_holders
 from absentia.data._kernel_checks import (
     are_frames,
@@ -23,25 +34,22 @@ from absentia.data._kernel_checks import (
     find_presence,
     frame_blocks,
     make_part,
-    negative_spectrum,
 )
 from absentia.data._presence import (
     Presence,
     as_index,
-    block_positions,
     check_names,
     check_observed,
-    freeze_state,
     input_error,
     strip_ellipsis,
 )
-from absentia.data._tables import Absent, kernel_frame
+from absentia.data._tables import Absent, id_labels, import_pandas
 
 if TYPE_CHECKING:
     import pandas
 
 #: Kernels that are not arrays are made arrays of up to so many bytes without a word.
-DENSE_BYTES = 2**30
+_DENSE_BYTES = 2**30
 
 
 class DenseWarning(UserWarning):
@@ -172,7 +180,7 @@ class KernelViews(Presence):
         """From each view's own ids and kernel or factors."""
         names = check_names(list(given))
         parts = [make_part(name, *one, **options) for name, one in zip(names, given.values(), strict=True)]
-        ids, rows = align_ids(names, [part.ids for part in parts], align)
+        ids, rows = align_ids(names, [own for own, _ in parts], align)
         operators: dict[str, Operator] = {}
         for name, (own, operator), row in zip(names, parts, rows, strict=True):
             _, order = find_holders(row, len(own))
@@ -266,7 +274,9 @@ class KernelViews(Presence):
         memory, is taken on trust.
         """
         if name not in self._spectra:
-            self._spectra[name] = negative_spectrum(self.operator(name), lambda: self.block(name))
+            operator = self.operator(name)
+            trusted = isinstance(operator, Gram | ChunkedGram | Chunked) or has_factors(operator)
+            self._spectra[name] = None if trusted else psd_violation(self.block(name))
         return self._spectra[name]
 
     @cached_property
@@ -356,7 +366,7 @@ class KernelViews(Presence):
         """A view's kernel between the samples at positions `rows` and all columns, NaN where absent."""
         v, operator = self._column(name), self.operator(name)
         present, columns = self.observed[:, v], self.column_observed[:, v]
-        inside = block_positions(present, rows)
+        inside = self._places(rows, [name])[name]
         full = np.full((len(rows), self.shape[1]), np.nan)
         whole = np.array_equal(inside, np.arange(operator.shape[0]))
         values = operator.to_dense() if whole else operator.block(inside, np.arange(operator.shape[1]))
@@ -383,7 +393,14 @@ class KernelViews(Presence):
         absent : {"drop", "keep"}
             Samples that lack the view are left out, or have rows and columns of NaN.
         """
-        return kernel_frame(self, name, absent)
+        check_name("absent", absent, ("drop", "keep"))
+        v, pd = self._column(name), import_pandas()
+        if absent == "keep":
+            values, ids, columns = self.padded(name, np.arange(len(self))), self.ids, self.column_ids
+        else:
+            values, ids = np.array(self.block(name)), self.ids[self.observed[:, v]]
+            columns = self.column_ids[self.column_observed[:, v]]
+        return pd.DataFrame(values, index=id_labels(ids), columns=id_labels(columns))
 
     def to_embedding(self, n_components: int = 20, *, per_view: bool = False) -> Any:
         """Coordinates of the samples along the leading components of complete kernels (kernel PCA).
@@ -415,10 +432,6 @@ class KernelViews(Presence):
         factors = f", {operator.left.shape[1]} factors" if isinstance(operator, Gram | ChunkedGram) else ""
         return f"{r} x {c} kernel{factors}"
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state["_diagonals"] = {name: as_readonly(x) for name, x in state["_diagonals"].items()}
-        self.__dict__.update(freeze_state(state))
-
 
 def _as_operators(kernels: Mapping[str, Array | Operator]) -> dict[str, Operator]:
     return {name: K if isinstance(K, Operator) else Dense(K) for name, K in kernels.items()}
@@ -427,7 +440,7 @@ def _as_operators(kernels: Mapping[str, Array | Operator]) -> dict[str, Operator
 def _warn_of_size(name: str, operator: Operator) -> None:
     rows, columns = operator.shape
     size = rows * columns * operator.dtype.itemsize
-    if size > DENSE_BYTES and not isinstance(operator, Dense):
+    if size > _DENSE_BYTES and not isinstance(operator, Dense):
         warn(
             f"view {name!r}: the {rows} x {columns} kernel, not held as an array so far, is made one of "
             f"{size / 2**30:.1f} GiB, and so may be those of other views and what is made of them; use a "

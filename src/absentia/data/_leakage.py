@@ -52,7 +52,7 @@ _MAX_LEVELS = 20  # different values of a column of levels
 _MAX_READ, _CHUNK = 6_000_000, 1_000_000  # values of a view; at a time
 
 
-class Leak(NamedTuple):
+class _Leak(NamedTuple):
     """A column that nearly determines the target: how often it is right, and the best that is left."""
 
     view: str
@@ -75,7 +75,7 @@ class Leak(NamedTuple):
         )
 
 
-def find_leaks(views: Views, y: Array, *, numbers: bool = False) -> list[Leak]:
+def find_leaks(views: Views, y: Array, *, numbers: bool = False) -> list[_Leak]:
     """Columns of views that nearly determine `y`, judged on samples that they were not fitted to.
 
     Parameters
@@ -90,7 +90,7 @@ def find_leaks(views: Views, y: Array, *, numbers: bool = False) -> list[Leak]:
     return [leak for name in views.names for leak in _leaks_of_view(views, name, y, numbers)]
 
 
-def _leaks_of_view(views: Views, name: str, y: Array, numbers: bool) -> Iterator[Leak]:
+def _leaks_of_view(views: Views, name: str, y: Array, numbers: bool) -> Iterator[_Leak]:
     block, holders = views.block(name), np.flatnonzero(views.observed[:, views.names.index(name)])
     max_samples = min(max(_MAX_READ // max(block.shape[1], 1), _MIN_OF_MANY), _MAX_SAMPLES)
     rows = make_generator(0).permutation(len(holders))[
@@ -114,7 +114,7 @@ def _leaks_of_view(views: Views, name: str, y: Array, numbers: bool) -> Iterator
     features = views.features(name)
     for place in order[:count].tolist():
         column = f"{name}_{place}" if features is None else str(features[place])
-        yield Leak(name, column, float(1 - error[place]), float(1 - rising[count]), numbers)
+        yield _Leak(name, column, float(1 - error[place]), float(1 - rising[count]), numbers)
 
 
 def _standing_apart(errors: Array, n: int) -> int:
@@ -245,7 +245,7 @@ _WIDER = 2.0  # how much wider: a sketch of as many dimensions more than doubles
 _PAIR_CHUNK = 4_000_000  # values
 
 
-class Repeats(NamedTuple):
+class _Repeats(NamedTuple):
     """Groups of ids that seem to be of one patient each, and why they seem so."""
 
     groups: list[list[str]]
@@ -266,7 +266,7 @@ class Repeats(NamedTuple):
         )
 
 
-def find_repeats(data: Presence) -> list[Repeats]:
+def find_repeats(data: Presence) -> list[_Repeats]:
     """Samples that seem to be of one patient, by id and by value.
 
     Parameters
@@ -277,7 +277,7 @@ def find_repeats(data: Presence) -> list[Repeats]:
     ids = [str(x) for x in data.ids.tolist()]
     repeats = []
     if groups := _repeats_by_id(ids):
-        repeats.append(Repeats(groups, "their ids differ in the end only"))
+        repeats.append(_Repeats(groups, "their ids differ in the end only"))
     if not isinstance(data, Views):
         return repeats
     views = {name: _Rows(data, name) for name in data.names if data.block(name).shape[0] > 2}
@@ -285,7 +285,7 @@ def find_repeats(data: Presence) -> list[Repeats]:
     if near and (places := _link_pairs(np.concatenate(list(near.values())))):
         which = f"view{'' if len(near) == 1 else 's'} {', '.join(map(repr, near))}"
         groups = [[ids[k] for k in group] for group in places]
-        repeats.append(Repeats(groups, f"their values in {which} are the same, or nearly"))
+        repeats.append(_Repeats(groups, f"their values in {which} are the same, or nearly"))
     return repeats
 
 

@@ -8,6 +8,7 @@ import json
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,9 +22,9 @@ from absentia.data._tables import Part, check_codes, is_frame, named_part
 if TYPE_CHECKING:
     from absentia.data._presence import Presence
 
-Source = str | Mapping[str, str] | None
+KeyByModality = str | Mapping[str, str] | None
 _PREFIX = "absentia"
-LEVELS = f"{_PREFIX}_levels"  # column of var: a JSON list of the levels whose numbers X holds
+_LEVELS = f"{_PREFIX}_levels"  # column of var: a JSON list of the levels whose numbers X holds
 
 
 def is_mudata(data: Any) -> bool:
@@ -37,7 +38,9 @@ def is_anndata(data: Any) -> bool:
 # ---------------------------------------------------------------------------------------------------- in
 
 
-def mudata_parts(mdata: Any, layer: Source, use_rep: Source) -> tuple[tuple[str, ...], list[Part]]:
+def mudata_parts(
+    mdata: Any, layer: KeyByModality, use_rep: KeyByModality
+) -> tuple[tuple[str, ...], list[Part]]:
     """The modalities of a MuData object as views."""
     if not is_mudata(mdata):
         raise ValueError(f"a MuData object is wanted, not {type(mdata).__name__}")
@@ -60,7 +63,7 @@ def anndata_parts(
     return (name,), [_part(name, adata, layer, use_rep)]
 
 
-def _by_modality(mdata: Any, source: Source, what: str) -> dict[str, str]:
+def _by_modality(mdata: Any, source: KeyByModality, what: str) -> dict[str, str]:
     """What to take of each modality: one word for all, or a mapping."""
     if source is None:
         return {}
@@ -106,10 +109,10 @@ def _part(name: str, adata: Any, layer: str | None, use_rep: str | None) -> Part
 
 def _levels(name: str, adata: Any, values: Any) -> dict[str, tuple[str, ...]]:
     """The levels of categories whose numbers are in X, as :func:`_make_mudata` writes them."""
-    if LEVELS not in adata.var.columns:
+    if _LEVELS not in adata.var.columns:
         return {}
     features, found = [str(x) for x in adata.var_names], {}
-    for feature, text in zip(features, adata.var[LEVELS].tolist(), strict=True):
+    for feature, text in zip(features, adata.var[_LEVELS].tolist(), strict=True):
         if not isinstance(text, str) or not text:
             continue
         try:
@@ -118,7 +121,7 @@ def _levels(name: str, adata: Any, values: Any) -> dict[str, tuple[str, ...]]:
             levels = None
         if not isinstance(levels, list) or not all(isinstance(level, str) for level in levels):
             raise ValueError(
-                f"view {name!r}, column {feature!r}: var[{LEVELS!r}] is {text[:40]!r}; a JSON list of the "
+                f"view {name!r}, column {feature!r}: var[{_LEVELS!r}] is {text[:40]!r}; a JSON list of the "
                 "levels is wanted"
             )
         check_codes(name, feature, features, values, levels)
@@ -137,7 +140,7 @@ def _keys(entries: Any) -> list[str]:
     return [key for key in entries if key is not None]
 
 
-def obsp_blocks(data: Any, use_rep: Source) -> dict[str, tuple[Array, Array]] | None:
+def obsp_blocks(data: Any, use_rep: KeyByModality) -> dict[str, tuple[Array, Array]] | None:
     """Kernels by view, if `use_rep` names entries of obsp; None if it names none.
 
     Of a MuData object: in every modality that is named, or of the whole; ``absentia_*`` stands for several.
@@ -155,25 +158,15 @@ def obsp_blocks(data: Any, use_rep: Source) -> dict[str, tuple[Array, Array]] | 
     else:
         pairs = {str(use_rep): (data, str(use_rep))} if use_rep in data.obsp else {}
     if not pairs and isinstance(use_rep, str):
-        pairs = {key: (data, key) for key in data.obsp if _matches(key, use_rep)}
+        pairs = {key: (data, key) for key in data.obsp if fnmatchcase(key, use_rep)}
     for name, (one, key) in pairs.items():
         if key in one.obsm:
             raise ValueError(f"view {name!r}: {key!r} is in obsm and in obsp; rename one")
-    return {
-        _view_name(name): (one.obs_names, _dense(one.obsp[key])) for name, (one, key) in pairs.items()
-    } or None
-
-
-def _matches(key: str, pattern: str) -> bool:
-    return key == pattern or (pattern.endswith("*") and key.startswith(pattern[:-1]))
-
-
-def _view_name(name: str) -> str:
-    return name.removeprefix(f"{_PREFIX}_") or name
-
-
-def _dense(K: Any) -> Array:
-    return np.asarray(K.toarray() if scipy.sparse.issparse(K) else K)
+    blocks = {}
+    for name, (one, key) in pairs.items():
+        K = one.obsp[key].toarray() if scipy.sparse.issparse(one.obsp[key]) else one.obsp[key]
+        blocks[name.removeprefix(f"{_PREFIX}_") or name] = (one.obs_names, np.asarray(K))
+    return blocks or None
 
 
 # --------------------------------------------------------------------------------------------------- out
@@ -199,33 +192,29 @@ def write_into(
     columns = _presence_columns(data, target, data if observed is None else observed, observed is None)
     columns |= {name: _line_up(values, own, target, f"obs {name!r}")[0] for name, values in obs.items()}
     spaces = embedding if isinstance(embedding, Mapping) else {} if embedding is None else {"": embedding}
-    tables = {
-        f"X_{_PREFIX}" + (f"_{key}" if key else ""): _line_up(values, own, target, "embedding").to_numpy(
-            float
-        )
-        for key, values in spaces.items()
-    }
-    kernels = dict(_kernels(data, own, target))
-    for name, (Phi, added) in _factors(data, own, target).items():
-        tables[f"{_PREFIX}_{name}_factors"] = Phi
-        if added is not None:
-            columns[f"{_PREFIX}_{name}_own"] = added
+    tables = {}
+    for key, values in spaces.items():
+        table = _line_up(values, own, target, "embedding").to_numpy(float)
+        tables[f"X_{_PREFIX}_{key}" if key else f"X_{_PREFIX}"] = table
+    kernels: dict[str, Array] = {}
+    if hasattr(data, "check_square"):  # of features there is nothing more to put there
+        data.check_square()
+        places = target.obs_names.get_indexer(own)
+        if prefers_factors(data):
+            _add_factors(data, places, len(target.obs_names), tables, columns)
+        else:
+            kernels = _pad_kernels(data, places, len(target.obs_names))
     for name, column in columns.items():  # nothing is changed before all is known to fit
         target.obs[name] = np.asarray(column)
     for name, table in tables.items():
         target.obsm[name] = table
     for name, K in kernels.items():
         target.obsp[f"{_PREFIX}_{name}"] = K
-        if is_mudata(target) and name in target.mod:
-            _into_modality(target, name, K)
+        if is_mudata(target) and name in target.mod:  # the part over the samples that it has
+            part = target.mod[name]
+            rows = target.obs_names.get_indexer(part.obs_names)
+            part.obsp[f"{_PREFIX}_{name}"] = K[np.ix_(rows, rows)]
     return target
-
-
-def _into_modality(target: Any, name: str, K: Array) -> None:
-    """The part of a kernel over the samples that a modality has."""
-    part = target.mod[name]
-    rows = target.obs_names.get_indexer(part.obs_names)
-    part.obsp[f"{_PREFIX}_{name}"] = K[np.ix_(rows, rows)]
 
 
 def _texts(ids: Any, what: str) -> list[str]:
@@ -278,36 +267,27 @@ def _presence_columns(data: "Presence", target: Any, observed: "Presence", alone
     return found
 
 
-def _kernels(data: Any, own: list[str], target: Any) -> Iterator[tuple[str, Array]]:
-    """Kernels over all observations of `target`, NaN where there are none."""
-    if not hasattr(data, "check_square"):  # features: there is nothing to put there
-        return
-    data.check_square()
-    where = target.obs_names.get_indexer(own)
-    for name in () if _prefers_factors(data) else data.names:
-        K = np.full((len(target.obs_names),) * 2, np.nan)
-        K[np.ix_(where, where)] = data.padded(name, np.arange(len(own)))
-        yield name, K
+def _pad_kernels(data: Any, places: Array, size: int) -> dict[str, Array]:
+    """Kernels over `size` observations, NaN but for the samples, which stand at `places`."""
+    kernels = {}
+    for name in data.names:
+        kernels[name] = np.full((size, size), np.nan)
+        kernels[name][np.ix_(places, places)] = data.padded(name, np.arange(len(places)))
+    return kernels
 
 
-def _prefers_factors(data: Any) -> bool:
-    """Whether these are kernels that are best left as factors: these are put there, not kernels."""
-    return hasattr(data, "check_square") and prefers_factors(data)
-
-
-def _factors(data: Any, own: list[str], target: Any) -> dict[str, tuple[Array, Array | None]]:
-    """Factors over all observations, NaN where there are none, and what is added to the diagonal."""
-    if not _prefers_factors(data):
-        return {}
-    where, found = target.obs_names.get_indexer(own), {}
+def _add_factors(
+    data: Any, places: Array, size: int, tables: dict[str, Array], columns: dict[str, Array]
+) -> None:
+    """Factors over `size` observations to the tables, and what they lack of the diagonal to the columns."""
     for name, has in zip(data.names, data.observed.T, strict=True):
         Phi, added = get_factors(data.operator(name))
-        full = np.full((len(target.obs_names), Phi.shape[1]), np.nan, Phi.dtype)
-        full[where[has]] = Phi
-        beside = np.zeros(len(full))
-        beside[where[has]] = 0.0 if added is None else added
-        found[name] = full, beside if beside.any() else None
-    return found
+        full = np.full((size, Phi.shape[1]), np.nan, Phi.dtype)
+        full[places[has]] = Phi
+        tables[f"{_PREFIX}_{name}_factors"] = full
+        if added is not None and added.any():
+            column = columns[f"{_PREFIX}_{name}_own"] = np.zeros(size)
+            column[places[has]] = added
 
 
 def _make_mudata(data: Any) -> Any:
@@ -327,7 +307,7 @@ def _make_mudata(data: Any) -> Any:
                 called = range(block.shape[1]) if features is None else features
                 var = pd.DataFrame(index=pd.Index([str(x) for x in called]))
                 if levels := data.levels(name):
-                    var[LEVELS] = [json.dumps(levels[x]) if x in levels else "" for x in var.index]
+                    var[_LEVELS] = [json.dumps(levels[x]) if x in levels else "" for x in var.index]
                 parts[name] = anndata.AnnData(block.copy(), obs=samples, var=var)
             else:
                 parts[name] = anndata.AnnData(obs=samples)

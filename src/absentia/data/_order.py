@@ -87,10 +87,10 @@ def order_kernels(X: KernelViews) -> CanonicalOrder:
     for v, name in enumerate(X.names):
         mean = X.mean_diagonal(name)
         sizes[X.observed[:, v], v] = _row_squares(X.operator(name), mean) if mean > 0 else 0.0
-    return order_by_size(X, sizes)
+    return _order_by_size(X, sizes)
 
 
-def order_by_size(X: Presence, sizes: Array) -> CanonicalOrder:
+def _order_by_size(X: Presence, sizes: Array) -> CanonicalOrder:
     """The order by `sizes`, samples x views and not negative; ties by id and by name."""
     samples = np.lexsort((invert_permutation(_by_id(X.ids)), round_sizes(sizes.sum(axis=1))))
     return CanonicalOrder(samples, np.lexsort((np.array(X.names), round_sizes(sizes.sum(axis=0)))))

@@ -18,7 +18,6 @@ from absentia.data._ids import (
     AbsenceWarning,
     align_values,
     as_column,
-    check_known,
     check_order,
     find_duplicates,
     first_ids,
@@ -51,7 +50,11 @@ def check_observed(observed: Any, n_samples: int, n_views: int) -> Array:
 
 
 def as_index(key: Any, n: int) -> Array:
-    """Any of int, slice, boolean mask, list or index array as non-negative positions below `n`."""
+    """Any of int, slice, boolean mask, list or index array as non-negative positions below `n`.
+
+    A trailing ``...`` or ``:``, which array code (scikit-learn's too) adds to a row index, is left out.
+    """
+    key = strip_ellipsis(key)
     if isinstance(key, slice):
         return np.arange(n)[key]
     if isinstance(key, tuple):
@@ -85,15 +88,14 @@ def default_names(n: int) -> list[str]:
     return [f"view{v}" for v in range(n)]
 
 
-def block_positions(observed: Array, index: Array) -> Array:
-    """Positions, inside a view's block, of those samples of `index` that have the view."""
-    rank = np.cumsum(observed) - 1
-    return np.asarray(rank[index[observed[index]]])
-
-
-def freeze_state(state: dict[str, Any]) -> dict[str, Any]:
-    """Unpickled arrays are writeable again; undo that."""
-    return {k: as_readonly(x) if isinstance(x, np.ndarray) else x for k, x in state.items()}
+def freeze(values: Any) -> Any:
+    """An array or a sparse matrix, read-only; anything else as it is."""
+    if isinstance(values, np.ndarray):
+        return as_readonly(values)
+    if scipy.sparse.issparse(values):
+        values.sum_duplicates()  # SciPy would do so in place when it first needs it, and fail
+        values.data = as_readonly(values.data)
+    return values
 
 
 @serializable
@@ -129,18 +131,14 @@ class Presence:
         except ValueError:
             raise KeyError(f"no view {name!r}; the views are {list(self.names)}") from None
 
-    def _index(self, key: Any) -> Array:
-        """Positions of the samples that `key` picks."""
-        return as_index(strip_ellipsis(key), self.n_samples)
-
     def _among(self, index: Array) -> Any:
         """The samples at these positions, among themselves."""
         return self[index]
 
-    def _places(self, index: Array) -> dict[str, Array]:
-        """For each view, where in its block those samples of `index` are that have it."""
-        pairs = zip(self.names, self.observed.T, strict=True)
-        return {name: block_positions(present, index) for name, present in pairs}
+    def _places(self, index: Array, names: Sequence[str] | None = None) -> dict[str, Array]:
+        """For each view (of `names`), where in its block those samples of `index` are that have it."""
+        columns = {name: self.observed[:, self._column(name)] for name in names or self.names}
+        return {name: (np.cumsum(has) - 1)[index[has[index]]] for name, has in columns.items()}
 
     def _without(self, keep: Any) -> tuple[Array, dict[str, Array]]:
         """`observed` where `keep` is True too, and where those samples are in the views' blocks."""
@@ -148,6 +146,12 @@ class Presence:
         pairs = zip(self.names, self.observed.T, kept.T, strict=True)
         places = {name: np.flatnonzero(stays[present]) for name, present, stays in pairs}
         return as_readonly(self.observed & kept), places
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # unpickled arrays are writeable again; undo that
+        for key, value in state.items():
+            by_view = isinstance(value, dict)
+            self.__dict__[key] = {n: freeze(x) for n, x in value.items()} if by_view else freeze(value)
 
     def select(self, names: Sequence[str]) -> Self:
         """The same samples with only the views named."""
@@ -204,16 +208,38 @@ class Presence:
             check_order(self.ids, y, what)
 
     def check_known(self, y: Array, what: str = "label") -> None:
-        """Raise if some of `y`, one value per sample, are NaN or None; say whose."""
-        check_known(self.ids, y, what)
+        """Raise if some of `y`, one value per sample, are NaN or None; say whose, and how to go on."""
+        absent = np.array([is_missing(value) for value in y.tolist()], dtype=bool)
+        if absent.any():
+            raise ValueError(
+                f"{absent.sum()} {what}(s) are NaN or None, e.g. of {first_ids(self.ids[absent])}; leave "
+                "these samples out: views, y = views.align(y, missing='drop'), with y a Series or a "
+                "mapping by id"
+            )
 
     def patterns(self) -> tuple[Array, Array]:
-        """Distinct rows of `observed` and their counts, most frequent first."""
-        return count_patterns(self.observed)
+        """Distinct rows of `observed` and how many samples have each, most frequent first."""
+        distinct, counts = np.unique(self.observed, axis=0, return_counts=True)
+        order = np.argsort(-counts, kind="stable")
+        return distinct[order], counts[order]
 
     def components(self) -> Array:
-        """Connected components of co-observation, see :func:`linked_groups`."""
-        return linked_groups(self.observed)
+        """Label of each sample's connected component of co-observation; -1 for a sample without views.
+
+        Two samples are linked when some view sees both.  Between components no kernel entry is ever
+        observed, so nothing in the data says how they relate.  Components are numbered by size.
+        """
+        from scipy.sparse.csgraph import connected_components
+
+        if not len(self):
+            return np.zeros(0, dtype=int)
+        links = scipy.sparse.csr_array(self.observed)
+        graph = scipy.sparse.block_array([[None, links], [links.T, None]], format="csr")
+        labels = connected_components(graph, directed=False)[1][: len(self)]
+        values, counts = np.unique(labels[self.observed.any(axis=1)], return_counts=True)
+        rank = np.full(int(labels.max()) + 1, -1)
+        rank[values[np.argsort(-counts, kind="stable")]] = np.arange(len(values))
+        return np.asarray(rank[labels])
 
     def to_mudata(
         self,
@@ -321,54 +347,22 @@ def _bar(share: float, width: int = 20) -> str:
 # --------------------------------------------------------------------------------------- what absence means
 
 
-def count_patterns(observed: Array) -> tuple[Array, Array]:
-    """Distinct rows of `observed` and how many samples have each, most frequent first."""
-    distinct, counts = np.unique(observed, axis=0, return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    return distinct[order], counts[order]
+def warn_of_unlinked(X: Any, *, chained: bool) -> None:
+    """Warn of absent cells of kernels that can only be filled with the mean.
 
-
-def linked_groups(observed: Array) -> Array:
-    """Label of each sample's connected component of co-observation; -1 for a sample without views.
-
-    Two samples are linked when some view sees both.  Between components no kernel entry is ever
-    observed, so nothing in the data says how they relate.  Components are numbered by size.
+    They are of samples that nothing links to those who have the view.  A sample is linked to a view if a
+    column sample has both this view and one of the sample's own; `chained`, if such links lead there in
+    several steps.
     """
     from scipy.sparse.csgraph import connected_components
 
-    n = len(observed)
-    if n == 0:
-        return np.zeros(0, dtype=int)
-    links = scipy.sparse.csr_array(observed)
-    graph = scipy.sparse.block_array([[None, links], [links.T, None]], format="csr")
-    labels = connected_components(graph, directed=False)[1][:n]
-    seen = observed.any(axis=1)
-    values, counts = np.unique(labels[seen], return_counts=True)
-    rank = np.full(int(labels.max()) + 1, -1)
-    rank[values[np.argsort(-counts, kind="stable")]] = np.arange(len(values))
-    return np.asarray(rank[labels])
-
-
-def unlinked_cells(observed: Array, has: Array, *, chained: bool) -> Array:
-    """Absent cells, samples x views, of samples that nothing links to those who have the view.
-
-    `has` says which views the samples have that are learned from.  A sample is linked to a view if one of
-    those has both this view and one of the sample's own; `chained`, if such links lead there in several
-    steps.
-    """
-    from scipy.sparse.csgraph import connected_components
-
-    link = has.T.astype(int) @ has.astype(int) > 0
+    has = X.column_observed.astype(int)
+    link = has.T @ has > 0
     if chained:
         _, label = connected_components(link, directed=False)
         link = label[:, None] == label
-    reached = observed.astype(int) @ link.astype(int) > 0
-    return np.asarray(~observed & ~reached & has.any(axis=0))
-
-
-def warn_of_unlinked(X: Any, *, chained: bool) -> None:
-    """Warn of absent cells of kernels that can only be filled with the mean."""
-    lost = unlinked_cells(X.observed, X.column_observed, chained=chained)
+    reached = X.observed.astype(int) @ link.astype(int) > 0
+    lost = ~X.observed & ~reached & X.column_observed.any(axis=0)
     if X.square:
         lost &= X.observed.any(axis=1, keepdims=True)  # samples without any view were warned of already
     if lost.any():
@@ -394,23 +388,21 @@ def input_error(wanted: Literal["kernels", "rows", "views"], X: Any, taker: str)
             "transform(new_views) of the ViewKernels that made the training kernels, or a fitted "
             f"make_pipeline(ViewKernels(), {taker}()) for all of it"
         )
-    if isinstance(X, Presence):
-        return TypeError(came + _other_kind(wanted, taker))
-    if wanted == "views":
-        return TypeError(f"{came}build them with {_as_views(X)}, NaN rows where a view is absent")
-    return TypeError(
-        f"{came}kernels as arrays become that with KernelViews.from_dense(K), features with "
-        f"ViewKernels().fit_transform(views) after views = {_as_views(X)}"
-    )
-
-
-def _other_kind(wanted: str, taker: str) -> str:
-    if wanted == "views":
-        return f"{taker} takes the features themselves, Views.from_dict({{'name': table, ...}})"
-    return (
-        "kernels come from features by ViewKernels().fit_transform(views), or inside by "
-        f"make_pipeline(ViewKernels(), {taker}())"
-    )
+    if isinstance(X, Presence) and wanted == "views":
+        advice = f"{taker} takes the features themselves, Views.from_dict({{'name': table, ...}})"
+    elif isinstance(X, Presence):
+        advice = (
+            "kernels come from features by ViewKernels().fit_transform(views), or inside by "
+            f"make_pipeline(ViewKernels(), {taker}())"
+        )
+    elif wanted == "views":
+        advice = f"build them with {_as_views(X)}, NaN rows where a view is absent"
+    else:
+        advice = (
+            "kernels as arrays become that with KernelViews.from_dense(K), features with "
+            f"ViewKernels().fit_transform(views) after views = {_as_views(X)}"
+        )
+    return TypeError(came + advice)
 
 
 def _as_views(X: Any) -> str:

@@ -15,28 +15,20 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import scipy.sparse
 
-from absentia.core import Array, serializable
+from absentia.core import Array, check_name, serializable
 from absentia.core.linalg import as_readonly
 from absentia.data._ids import Align, align_ids, find_holders, show_id
-from absentia.data._mudata import Source, anndata_parts, mudata_parts
-from absentia.data._presence import (
-    Presence,
-    block_positions,
-    check_names,
-    check_observed,
-    default_names,
-    freeze_state,
-)
+from absentia.data._mudata import KeyByModality, anndata_parts, mudata_parts
+from absentia.data._presence import Presence, as_index, check_names, check_observed, default_names, freeze
 from absentia.data._tables import (
     Absent,
     Part,
     array_parts,
-    fill_block,
     frame_part,
+    id_labels,
+    import_pandas,
     is_frame,
     set_id_index,
-    view_frame,
-    wide_frame,
 )
 
 if TYPE_CHECKING:
@@ -186,7 +178,7 @@ class Views(Presence):
         return cls.from_dict({name: frame[list(cols)] for name, cols in columns.items()})
 
     @classmethod
-    def from_mudata(cls, mdata: Any, *, layer: Source = None, use_rep: Source = None) -> Self:
+    def from_mudata(cls, mdata: Any, *, layer: KeyByModality = None, use_rep: KeyByModality = None) -> Self:
         """From a MuData object: one view per modality, aligned by observation name.
 
         Parameters
@@ -220,9 +212,9 @@ class Views(Presence):
         for v, (name, part) in enumerate(zip(names, parts, strict=True)):
             having, order = find_holders(rows[v], part.values.shape[0])
             values = part.values if order is None else part.values[order]  # copied once, below
-            present = ~_empty_rows(values) if given is None else given[having, v]
+            present = ~empty_rows(values) if given is None else given[having, v]
             mask[having[present], v] = True
-            blocks[name] = _freeze_block(values[present])
+            blocks[name] = freeze(values[present])
             _check_finite(name, blocks[name], ids[having[present]], given is not None)
         features = {name: part.features for name, part in zip(names, parts, strict=True)}
         levels = {name: part.levels for name, part in zip(names, parts, strict=True)}
@@ -257,7 +249,7 @@ class Views(Presence):
         return {name: _count_nan(self._blocks[name]) for name in self.names}
 
     def _picked(self, key: Any) -> Self:
-        index = self._index(key)
+        index = as_index(key, self.n_samples)
         return replace(
             self,
             ids=as_readonly(self.ids[index]),
@@ -281,7 +273,7 @@ class Views(Presence):
         return replace(self, observed=observed, _blocks=self._taken(places))
 
     def _taken(self, places: Mapping[str, Array]) -> dict[str, Any]:
-        return {name: _freeze_block(self._blocks[name][rows]) for name, rows in places.items()}
+        return {name: freeze(self._blocks[name][rows]) for name, rows in places.items()}
 
     def to_dict(self) -> dict[str, Array]:
         """``{name: (n_samples, n_features)}`` with NaN rows where absent; sparse views become dense."""
@@ -291,7 +283,7 @@ class Views(Presence):
     def padded(self, name: str, rows: Array) -> Array:
         """A view's values of the samples at positions `rows`, those that lack it NaN, as an array."""
         block, observed = self.block(name), self.observed[:, self._column(name)]
-        values = block[block_positions(observed, rows)]
+        values = block[self._places(rows, [name])[name]]
         full = np.full((len(rows), block.shape[1]), np.nan, dtype=block.dtype)
         full[observed[rows]] = values.toarray() if scipy.sparse.issparse(values) else values
         return full
@@ -308,11 +300,38 @@ class Views(Presence):
         absent : {"drop", "keep"}
             Samples that have none of the views asked for are left out, or rows of NaN.
         """
-        return wide_frame(self, absent) if name is None else view_frame(self, name, absent)
+        check_name("absent", absent, ("drop", "keep"))
+        pd = import_pandas()
+        if name is None:
+            parts = {view: self.to_frame(view, absent="keep").reset_index(drop=True) for view in self.names}
+            frame = pd.concat(parts, axis=1, names=["view", "feature"]).set_axis(id_labels(self.ids))
+            return frame[self.observed.any(axis=1)] if absent == "drop" else frame
+        block, features = self.block(name), self.features(name)
+        columns = range(block.shape[1]) if features is None else features.tolist()
+        present = np.flatnonzero(self.observed[:, self._column(name)])
+        if absent == "drop" and scipy.sparse.issparse(block):
+            index = id_labels(self.ids[present])
+            return pd.DataFrame.sparse.from_spmatrix(block, index=index, columns=columns)
+        rows = present if absent == "drop" else np.arange(len(self))
+        frame = pd.DataFrame(self.padded(name, rows), index=id_labels(self.ids[rows]), columns=columns)
+        for column, levels in self.levels(name).items():
+            codes = frame[column].fillna(-1).astype(int)  # -1 is missing
+            frame[column] = pd.Categorical.from_codes(codes, categories=list(levels))
+        return frame
 
     def completed(self, rows: Mapping[str, Array]) -> Self:
         """The same samples with everything observed: by view, the features of those that lack it."""
-        filled = {name: _freeze_block(fill_block(self, name, rows[name])) for name in self.names}
+        filled = {}
+        for name, present in zip(self.names, self.observed.T, strict=True):
+            block = self._blocks[name]
+            added = np.asarray(rows[name], dtype=block.dtype)
+            order = np.argsort(np.concatenate([np.flatnonzero(present), np.flatnonzero(~present)]))
+            if scipy.sparse.issparse(block):
+                added = scipy.sparse.csr_array(added)
+                whole = scipy.sparse.csr_array(scipy.sparse.vstack([block, added]))
+            else:
+                whole = np.vstack([block, added])
+            filled[name] = freeze(whole[order])
         return replace(self, observed=as_readonly(np.ones_like(self.observed)), _blocks=filled)
 
     def given(self, name: str, values: Any) -> Self:
@@ -322,7 +341,7 @@ class Views(Presence):
         if values.shape != (len(self), self._blocks[name].shape[1]):
             wanted = (len(self), self._blocks[name].shape[1])
             raise ValueError(f"view {name!r}: values of shape {values.shape} came, {wanted} are wanted")
-        blocks = {**self._blocks, name: _freeze_block(values)}
+        blocks = {**self._blocks, name: freeze(values)}
         return replace(self, observed=as_readonly(observed), _blocks=blocks)
 
     def _size_of(self, name: str) -> str:
@@ -333,20 +352,9 @@ class Views(Presence):
         coded = f", {levels} {'of them ' if levels < width else ''}categories" if levels else ""
         return f"{width} feature{'s' if width != 1 else ''}{coded}{note}"
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state["_blocks"] = {name: _freeze_block(block) for name, block in state["_blocks"].items()}
-        self.__dict__.update(freeze_state(state))
 
-
-def _freeze_block(block: Any) -> Any:
-    if not scipy.sparse.issparse(block):
-        return as_readonly(block)
-    block.sum_duplicates()  # SciPy would do so in place when it first needs it, and fail
-    block.data = as_readonly(block.data)
-    return block
-
-
-def _empty_rows(values: Any) -> Array:
+def empty_rows(values: Any) -> Array:
+    """Which rows of an array or sparse matrix are NaN throughout."""
     if scipy.sparse.issparse(values):
         nan = scipy.sparse.csr_array(
             (np.isnan(values.data).astype(int), values.indices, values.indptr), values.shape
@@ -370,8 +378,8 @@ def _check_finite(name: str, block: Any, ids: Array, given: bool) -> None:
             f"view {name!r}, sample {show_id(ids[row])}, column {column}: infinite or too large a value; "
             "write NaN for a missing value, or transform the feature"
         )
-    if given and _empty_rows(block).any():
-        row = int(np.argmax(_empty_rows(block)))
+    if given and empty_rows(block).any():
+        row = int(np.argmax(empty_rows(block)))
         raise ValueError(
             f"view {name!r}, sample {show_id(ids[row])}: marked as observed but every value is NaN; "
             "mark it absent or give its values"

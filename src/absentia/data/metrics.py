@@ -1,36 +1,32 @@
-"""How well were kernels completed?
+"""How well were kernels completed, and how well labels ranked where some are unknown?
 
-The four measures of Huusari, Capponi, Villoutreix and Kadri, "Cross-view kernel transfer", Pattern
-Recognition 129 (2022), the LogDet divergence, and the centred alignment of two kernels.  (Measures of
-multi-label ranking, importable from here too, are in ``_multilabel``.)
+For kernels, the four measures of Huusari, Capponi, Villoutreix and Kadri, "Cross-view kernel transfer",
+Pattern Recognition 129 (2022), and the LogDet divergence.  Kernels come as one (n, n) matrix, as (V, n, n),
+as a list of matrices or as `KernelViews`; both the truth and what is measured against it must be complete.
+Each measure is one number per view: ``average=True`` returns the mean over views, ``average=False`` an
+array.  `KernelViews` are made arrays one view at a time.
 
-Kernels come as one (n, n) matrix, as (V, n, n), as a list of matrices or as `KernelViews`; both the
-truth and what is measured against it must be complete.  Each measure is one number per view:
-``average=True`` returns the mean over views, ``average=False`` an array.  `KernelViews` are made arrays one
-view at a time.
+For several labels, one-error, coverage, ranking loss and average precision as in scikit-learn (coverage
+counts from zero, as in the multi-label literature, unlike scikit-learn's), over the *known* labels of each
+sample only.  Labels are positive (> 0), negative (<= 0) or NaN (unknown).  Samples for which a measure has
+no meaning are skipped: no known positive label for one-error, coverage and average precision; not both
+kinds for the ranking loss.  Tied scores count against, as in scikit-learn; in the area under the ROC curve,
+which looks at each label over the samples, half.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import Any, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import uniform_filter
+from scipy.stats import rankdata
 
 from absentia.core.linalg import logdet_divergence
 from absentia.data._kernelviews import KernelViews
-from absentia.data._multilabel import (
-    average_precision,
-    coverage,
-    hamming_error,
-    one_error,
-    ranking_loss,
-    roc_auc,
-)
+from absentia.data._presence import Presence
 
 __all__ = [
-    "alignment",
     "are",
     "average_precision",
     "ca_error",
@@ -48,13 +44,6 @@ __all__ = [
 _Floats = NDArray[np.float64]
 _Mask = NDArray[np.bool_]
 _Shape = tuple[int, ...]
-
-
-class _HasObserved(Protocol):
-    """Anything that knows which samples were observed in which view."""
-
-    @property
-    def observed(self) -> _Mask: ...
 
 
 _Kernels = ArrayLike | Sequence[ArrayLike] | KernelViews
@@ -82,7 +71,7 @@ def ca_error(truth: _Kernels, completed: _Kernels, *, average: bool = True) -> f
 
 
 def are(
-    truth: _Kernels, completed: _Kernels, observed: ArrayLike | _HasObserved, *, average: bool = True
+    truth: _Kernels, completed: _Kernels, observed: ArrayLike | Presence, *, average: bool = True
 ) -> float | _Floats:
     r"""Average relative error of the rows that were missing (eq. 8, not squared), lower is better.
 
@@ -164,74 +153,6 @@ def similarity_of_rows(truth: ArrayLike, completed: ArrayLike, *, data_range: fl
     return _similarity(K, K_hat, window, (0.01 * data_range) ** 2, (0.03 * data_range) ** 2)
 
 
-def alignment(K: ArrayLike, L: ArrayLike, *, center: bool = True) -> float:
-    r"""How alike two kernels are, or a kernel and labels; at most 1, higher is more alike.
-
-    .. math:: \langle H K H, H L H \rangle / (\|H K H\|_F \|H L H\|_F)
-
-    with the centring matrix H, as in Cortes, Mohri and Rostamizadeh, "Two-stage learning kernel
-    algorithms", ICML 2010.  Blind to the scale of either; for kernels, which are positive semidefinite, at
-    least 0 when centred.
-
-    Parameters
-    ----------
-    K : array of shape (n, n)
-        A kernel, complete.
-    L : array of shape (n, n) or (n,)
-        Another over the same samples; or their classes, which stand for the ideal kernel: 1 where two
-        samples are of one class, ``-1 / (n_classes - 1)`` where they are not (of two classes: ``y y'``).
-    center : bool, default True
-        Centre both; without, as in Cristianini et al. (2001).
-
-    Returns
-    -------
-    float
-        NaN where there is nothing to align: a kernel of zeros, one that centring makes so, or one class.
-
-    Examples
-    --------
-    >>> y = np.array([1, 1, -1, -1])
-    >>> round(alignment(3 * np.outer(y, y) + 7, y), 12)
-    1.0
-    """
-    A = _check_kernel("K", K)
-    given = np.asarray(L)
-    B = _ideal(given, len(A)) if given.ndim == 1 else _check_kernel("L", given)
-    if A.shape != B.shape:
-        raise ValueError(f"K is over {len(A)} samples, L over {len(B)}; pass kernels of the same samples")
-    parts = [_centred(X) if center else X for X in (A, B)]
-    # what centring leaves of a constant kernel is rounding
-    if any(not _norm(part) > 1e-12 * _norm(X) for part, X in zip(parts, (A, B), strict=True)):
-        return float("nan")
-    A, B = (part / _norm(part) for part in parts)
-    return float((A * B).sum())
-
-
-def _check_kernel(name: str, K: ArrayLike) -> _Floats:
-    A = np.asarray(K, dtype=np.float64)
-    if A.ndim != 2 or A.shape[0] != A.shape[1]:
-        raise ValueError(f"{name} has shape {A.shape}; pass one kernel, (n, n)")
-    if n_missing := int((~np.isfinite(A)).sum()):
-        raise ValueError(f"{name}: {n_missing} of its values are NaN or infinite; complete it first")
-    return A
-
-
-def _ideal(y: NDArray[Any], n: int) -> _Floats:
-    """The kernel of samples that are where their class is, classes being as far apart as can be."""
-    if len(y) != n:
-        raise ValueError(f"K is over {n} samples, and there are {len(y)} labels; pass one for each")
-    if y.dtype.kind == "f" and np.isnan(y).any():
-        raise ValueError(f"{int(np.isnan(y).sum())} label(s) are NaN; leave these samples out of both")
-    classes, place = np.unique(y, return_inverse=True)
-    other = -1 / (len(classes) - 1) if len(classes) > 1 else 0.0
-    return np.where(place[:, None] == place, 1.0, other) if len(classes) > 1 else np.zeros((n, n))
-
-
-def _centred(K: _Floats) -> _Floats:
-    means = K.mean(axis=0)
-    return K - means - K.mean(axis=1)[:, None] + means.mean()
-
-
 def _similarity(K: _Floats, K_hat: _Floats, window: int, c1: float, c2: float) -> float:
     m, m_hat = _local_mean(K, window), _local_mean(K_hat, window)
     to_sample = window**2 / (window**2 - 1)
@@ -283,28 +204,24 @@ def _pairs(truth: _Kernels, completed: _Kernels) -> tuple[_Shape, Iterator[tuple
             f"truth has shape {shape}, completed {shape_hat} (views, samples, samples); "
             "pass the same views and samples in both"
         )
-    return shape, ((v, K(v), K_hat(v)) for v in range(shape[0]))
+    return shape, ((v, *pair) for v, pair in enumerate(zip(K, K_hat, strict=True)))
 
 
-def _stack(name: str, kernels: Any) -> tuple[_Shape, Callable[[int], _Floats]]:
-    """The shape (V, n, n) of kernels, and what gives the complete kernel of a view."""
+def _stack(name: str, kernels: Any) -> tuple[_Shape, Iterator[_Floats]]:
+    """The shape (V, n, n) of kernels, and the complete kernels of the views, one after the other."""
     if isinstance(kernels, KernelViews):
         shape: _Shape = (kernels.n_views, *kernels.shape)
-        take: Callable[[int], Any] = partial(_view_kernel, kernels)
+        stack: Iterator[Any] = (kernels.select([view]).to_dense()[0] for view in kernels.names)
     else:
         shapes = [np.shape(block) for block in kernels]
         if len(set(shapes)) != 1:
             raise ValueError(f"{name}: views have shapes {shapes}; pass kernels over the same samples")
         K = np.asarray(kernels, dtype=np.float64)
         K = K[None] if K.ndim == 2 else K
-        shape, take = K.shape, K.__getitem__
+        shape, stack = K.shape, iter(K)
     if len(shape) != 3 or shape[1] != shape[2]:
         raise ValueError(f"{name} has shape {shape}; pass (n, n) or (V, n, n)")
-    return shape, lambda v: _check_complete(name, v, take(v))
-
-
-def _view_kernel(kernels: KernelViews, v: int) -> _Floats:
-    return kernels.select(kernels.names[v : v + 1]).to_dense()[0]
+    return shape, (_check_complete(name, v, K) for v, K in enumerate(stack))
 
 
 def _check_complete(name: str, v: int, K: _Floats) -> _Floats:
@@ -324,3 +241,147 @@ def _seen(observed: Any, shape: _Shape) -> _Mask:
             f"{shape} (samples, views), True where the sample was observed"
         )
     return mask
+
+
+# ------------------------------------------------------------------------------------------ several labels
+
+
+def one_error(truth: ArrayLike, scores: ArrayLike) -> float:
+    """Share of samples whose highest-scored known label is negative; lower is better.
+
+    Examples
+    --------
+    >>> one_error([[1, 0, np.nan], [0, 1, 0]], [[0.9, 0.1, 1.0], [0.8, 0.3, 0.1]])
+    0.5
+    """
+    positive, known, S = _check_labels(truth, scores)
+    use = positive.any(axis=1)
+    top = np.where(known, S, -np.inf)[use].argmax(axis=1)
+    return _mean(~positive[use][np.arange(len(top)), top])
+
+
+def coverage(truth: ArrayLike, scores: ArrayLike, *, normalize: bool = False) -> float:
+    """How far down the ranking the last positive label is (0: at the top); lower is better.
+
+    With `normalize`, divided by the number of known labels less one.
+
+    Examples
+    --------
+    >>> coverage([[1, 0, 1]], [[0.9, 0.5, 0.1]])
+    2.0
+    """
+    positive, known, S = _check_labels(truth, scores)
+    use = positive.any(axis=1) & ((known.sum(axis=1) > 1) if normalize else True)
+    last = np.where(positive, S, np.inf).min(axis=1)[use]
+    depth = (known[use] & (S[use] >= last[:, None])).sum(axis=1) - 1.0
+    return _mean(depth / (known[use].sum(axis=1) - 1) if normalize else depth)
+
+
+def ranking_loss(truth: ArrayLike, scores: ArrayLike) -> float:
+    """Share of pairs (positive, negative) in the wrong order; lower is better.
+
+    Equal scores are in the wrong order, as in scikit-learn's ``label_ranking_loss``: a constant score has
+    loss 1.
+
+    Examples
+    --------
+    >>> ranking_loss([[1, 0, np.nan, 0]], [[0.5, 0.9, 1.0, 0.1]])
+    0.5
+    >>> ranking_loss([[1, 0]], [[0.5, 0.5]])
+    1.0
+    """
+    positive, known, S = _check_labels(truth, scores)
+    negative = known & ~positive
+    use = positive.any(axis=1) & negative.any(axis=1)
+    p, q, S = positive[use], negative[use], S[use]
+    wrong = np.zeros(len(S))
+    for j in range(S.shape[1]):  # label j as the positive one of the pair
+        wrong += p[:, j] * (q & (S[:, [j]] <= S)).sum(axis=1)
+    return _mean(wrong / (p.sum(axis=1) * q.sum(axis=1)))
+
+
+def average_precision(truth: ArrayLike, scores: ArrayLike) -> float:
+    """Of the labels ranked down to each positive one, the share that is positive; higher is better.
+
+    Examples
+    --------
+    >>> average_precision([[1, 0, np.nan, 1]], [[0.9, 0.5, 1.0, 0.1]])  # (1 + 2/3) / 2
+    0.8333333333333333
+    """
+    positive, known, S = _check_labels(truth, scores)
+    use = positive.any(axis=1)
+    p, k, S = positive[use], known[use], S[use]
+    total = np.zeros(len(S))
+    for j in range(S.shape[1]):
+        above = S[:, [j]] <= S
+        total += np.where(p[:, j], (p & above).sum(axis=1) / np.maximum((k & above).sum(axis=1), 1), 0.0)
+    return _mean(total / p.sum(axis=1))
+
+
+def hamming_error(truth: ArrayLike, predicted: ArrayLike) -> float:
+    """Share of the known labels that are predicted wrong (by their sign); lower is better.
+
+    Examples
+    --------
+    >>> hamming_error([[1, -1, np.nan]], [[1, 1, 1]])
+    0.5
+    """
+    positive, known, S = _check_labels(truth, predicted)
+    return _mean((S > 0)[known] != positive[known])
+
+
+def roc_auc(truth: ArrayLike, scores: ArrayLike, *, average: bool = True) -> float | _Floats:
+    """Share of pairs of samples, one that has a label and one that has not, in the right order, by label.
+
+    The area under the ROC curve.  Ties count half; unknown labels (NaN in `truth`) are left out.
+
+    Parameters
+    ----------
+    truth : array of shape (n_samples, n_labels)
+        Positive (> 0), negative (<= 0) or NaN.
+    scores : array of shape (n_samples, n_labels)
+        Higher for those who are thought to have the label.
+    average : bool, default True
+        The mean over labels, or one number for each.
+
+    Returns
+    -------
+    float or ndarray of shape (n_labels,)
+        A label that all known samples have, or none, is NaN and does not enter the mean, which is NaN only
+        if all of them are.
+
+    Examples
+    --------
+    >>> Y = [[1, 1], [0, 1], [1, np.nan], [0, 1]]
+    >>> roc_auc(Y, [[0.9, 1], [0.5, 2], [0.5, 3], [0.1, 4]], average=False)
+    array([0.875,   nan])
+    """
+    positive, known, S = _check_labels(truth, scores)
+    areas = np.array([_area(p[k], s[k]) for p, k, s in zip(positive.T, known.T, S.T, strict=True)])
+    return _mean(areas[~np.isnan(areas)]) if average else areas
+
+
+def _area(positive: _Mask, score: _Floats) -> float:
+    """From the ranks of the positive ones (Mann and Whitney): ties have the mean of theirs."""
+    p = int(positive.sum())
+    q = len(positive) - p
+    if not p or not q:
+        return float("nan")
+    return float((rankdata(score)[positive].sum() - p * (p + 1) / 2) / (p * q))
+
+
+def _check_labels(truth: ArrayLike, scores: ArrayLike) -> tuple[_Mask, _Mask, _Floats]:
+    if np.iscomplexobj(truth) or np.iscomplexobj(scores):
+        raise ValueError("truth or scores are complex; pass real numbers")
+    Y, S = np.asarray(truth, dtype=float), np.asarray(scores, dtype=float)
+    if Y.ndim != 2 or Y.shape != S.shape:
+        raise ValueError(f"truth has shape {Y.shape}, scores {S.shape}; pass (samples, labels) in both")
+    known = ~np.isnan(Y)
+    if np.isnan(S[known]).any():
+        i, j = np.argwhere(np.isnan(S) & known)[0]
+        raise ValueError(f"scores: sample {i}, label {j} is NaN, though its truth is known")
+    return known & (Y > 0), known, S
+
+
+def _mean(values: _Floats | _Mask) -> float:
+    return float(np.mean(values)) if len(values) else float("nan")

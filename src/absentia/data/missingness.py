@@ -6,39 +6,38 @@ Every function returns `keep` (n_samples x n_views, True = stays), itself a vali
 cells already absent come back False.  Every sample that had a view keeps at least one, unless
 ``allow_empty=True``; a request that cannot honour this raises `ValueError`.
 
-Inside, every cell gets a random number, its *priority*, and cells of the largest priorities are
-hidden, as ``_swapping`` says.
+Inside, every cell gets a random number, its *priority*, and cells of the largest priorities are hidden, as
+many in each view as was asked for.  Where that leaves a sample empty, its cell of the smallest priority
+comes back and the next elsewhere is hidden instead.
 """
 
 import operator
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from absentia.core import RandomState, make_generator
-from absentia.data._swapping import Floats, Ints, Mask, argsort_largest, hide_in_each_view, keep_one_each
+from absentia.data._presence import Presence
 
 __all__ = ["exclusive", "fixed_per_sample", "fixed_per_view", "mar", "mcar", "mnar", "own"]
 
 
+_Mask = NDArray[np.bool_]
+_Floats = NDArray[np.float64]
+_Ints = NDArray[np.intp]
+
 _PASSES = 50  # over all samples, after which nothing more is to be had
 
 
-class _HasObserved(Protocol):
-    """Anything that knows which cells are observed."""
-
-    @property
-    def observed(self) -> Mask: ...
-
-
-_Where = tuple[int, int] | Mask | _HasObserved
+_Where = tuple[int, int] | _Mask | Presence
 
 
 def mcar(
     where: _Where, rate: float, *, random_state: RandomState = None, allow_empty: bool = False
-) -> Mask:
+) -> _Mask:
     """Hide cells completely at random.
 
     Exactly ``round(rate * observed cells)`` cells are hidden, a uniform draw among all observed
@@ -79,13 +78,13 @@ def mcar(
             f"can go if every sample is to keep a view; lower rate={rate} or pass allow_empty=True"
         )
     keep = observed.copy()
-    keep.flat[argsort_largest(np.where(can_go, priority, -np.inf).ravel(), n_hidden)] = False
+    keep.flat[_argsort_largest(np.where(can_go, priority, -np.inf).ravel(), n_hidden)] = False
     return keep
 
 
 def fixed_per_sample(
     where: _Where, n_hidden: int, *, random_state: RandomState = None, allow_empty: bool = False
-) -> Mask:
+) -> _Mask:
     """Hide the same number of views in every sample.
 
     Each sample that has any view loses exactly `n_hidden` of them, chosen uniformly.
@@ -124,7 +123,7 @@ def fixed_per_view(
     *,
     random_state: RandomState = None,
     allow_empty: bool = False,
-) -> Mask:
+) -> _Mask:
     """Hide the same share of samples in every view: the papers' rows and columns picked at random.
 
     In each view exactly ``round(rate * observed samples of the view)`` samples are hidden, views
@@ -145,12 +144,12 @@ def fixed_per_view(
     """
     observed = _observed(where)
     priority = make_generator(random_state).random(observed.shape)
-    return hide_in_each_view(observed, _counts(observed, rate), priority, allow_empty)
+    return _hide_in_each_view(observed, _counts(observed, rate), priority, allow_empty)
 
 
 def exclusive(
     where: _Where, rate: float = 1.0, *, random_state: RandomState = None, allow_empty: bool = False
-) -> Mask:
+) -> _Mask:
     """Leave one view only to a share of the samples: mutually exclusive views.
 
     Exactly ``round(rate * samples with two or more views)`` samples, chosen uniformly, keep exactly
@@ -178,7 +177,7 @@ def exclusive(
     views = rng.permutation(observed.shape[1])  # no view is favoured where numbers must differ
     cells = np.ix_(rows, views)
     keep = observed.copy()
-    keep[cells] = keep_one_each(observed[cells], rng.random((rows.size, views.size)))
+    keep[cells] = _keep_one_each(observed[cells], rng.random((rows.size, views.size)))
     return keep
 
 
@@ -191,7 +190,7 @@ def mar(
     always: int | Sequence[int] | None = 0,
     random_state: RandomState = None,
     allow_empty: bool = False,
-) -> Mask:
+) -> _Mask:
     """Hide at random given a score that is always known (age, a summary of a view always there).
 
     In each view not in `always` exactly ``round(rate * observed samples of the view)`` samples are
@@ -224,7 +223,7 @@ def mar(
     n_hidden = _counts(observed, rate)
     n_hidden[_view_indices(always, observed.shape[1])] = 0
     priority = _tilted(np.broadcast_to(z[:, None], observed.shape), strength, random_state)
-    return hide_in_each_view(observed, n_hidden, priority, allow_empty)
+    return _hide_in_each_view(observed, n_hidden, priority, allow_empty)
 
 
 def mnar(
@@ -235,7 +234,7 @@ def mnar(
     strength: float = 2.0,
     random_state: RandomState = None,
     allow_empty: bool = False,
-) -> Mask:
+) -> _Mask:
     """Hide not at random: what a sample would show in a view decides whether it is seen there.
 
     In each view exactly ``round(rate * observed samples of the view)`` samples are hidden: drawn
@@ -268,10 +267,12 @@ def mnar(
     for v, seen in enumerate(observed.T):
         z[seen, v] = _standardised(numbers[seen, v])
     priority = _tilted(z, strength, random_state)
-    return hide_in_each_view(observed, _counts(observed, rate), priority, allow_empty)
+    return _hide_in_each_view(observed, _counts(observed, rate), priority, allow_empty)
 
 
-def own(where: _Where, rate: float, *, random_state: RandomState = None, allow_empty: bool = False) -> Mask:
+def own(
+    where: _Where, rate: float, *, random_state: RandomState = None, allow_empty: bool = False
+) -> _Mask:
     """Hide cells as the data's own absence does: samples lose the views that other samples lack.
 
     Samples in random order are given the pattern of a random other sample and lose what that one lacks,
@@ -307,7 +308,7 @@ def own(where: _Where, rate: float, *, random_state: RandomState = None, allow_e
     return keep
 
 
-def _lay_over(keep: Mask, observed: Mask, most: int, rng: np.random.Generator, allow_empty: bool) -> int:
+def _lay_over(keep: _Mask, observed: _Mask, most: int, rng: np.random.Generator, allow_empty: bool) -> int:
     """Hide, in `keep`, what a random other sample lacks; how many cells that are, at most `most`."""
     n = len(observed)
     order, pattern = rng.permutation(n), observed[rng.integers(n, size=n)]
@@ -324,11 +325,131 @@ def _lay_over(keep: Mask, observed: Mask, most: int, rng: np.random.Generator, a
     return int(min(counts[before < most].sum(), most))
 
 
-# what came in
+# ------------------------------------------------------------------ exact counts, and no sample left empty
 
 
-def _observed(where: _Where) -> Mask:
-    mask = _full(where) if isinstance(where, tuple) else np.asarray(getattr(where, "observed", where))
+def _argsort_largest(values: _Floats, k: int) -> _Ints:
+    """Indices of the `k` largest values."""
+    return np.asarray(np.argsort(-values)[:k])
+
+
+def _hide_in_each_view(observed: _Mask, n_hidden: _Ints, priority: _Floats, allow_empty: bool) -> _Mask:
+    """In view v, hide the ``n_hidden[v]`` cells of largest priority; then refill empty samples."""
+    keep = observed.copy()
+    for v, seen in enumerate(observed.T):
+        keep[_argsort_largest(np.where(seen, priority[:, v], -np.inf), n_hidden[v]), v] = False
+    if not allow_empty:
+        _refill_empty(keep, observed, priority)
+    return keep
+
+
+def _refill_empty(keep: _Mask, observed: _Mask, priority: _Floats) -> None:
+    """Swap within views, in place, until no sample is empty.
+
+    An empty sample enters a view and someone leaves it for good, who must keep another view.  If
+    no one there does, a sample can leave it for a second view, where someone leaves for good, and
+    so on: an augmenting path of bipartite flow, taken by as many samples at once as it carries.
+    """
+    while (empty := np.flatnonzero(observed.any(axis=1) & ~keep.any(axis=1))).size:
+        spare = keep & (keep.sum(axis=1) > 1)[:, None]
+        routes = _routes(_passages(keep, observed), np.flatnonzero(spare.any(axis=0)))
+        closed = np.isin(np.arange(keep.shape[1]), list(routes), invert=True)
+        cost = np.where(observed[empty] & ~closed, priority[empty], np.inf)
+        if np.isinf(cost).all(axis=1).any():
+            raise ValueError(_too_crowded(keep, observed, closed))
+        choice = cost.argmin(axis=1)
+        path = routes[int(np.bincount(choice).argmax())]
+        entering = empty[choice == path[0]]
+        leaving = np.flatnonzero(spare[:, path[-1]])
+        movers = _movers(keep, observed, path)
+        n = min(map(len, [entering, *movers, leaving]))
+        keep[entering[_argsort_largest(-priority[entering, path[0]], n)], path[0]] = True
+        _move(keep, movers, path, priority, n)
+        keep[leaving[_argsort_largest(priority[leaving, path[-1]], n)], path[-1]] = False
+
+
+def _too_crowded(keep: _Mask, observed: _Mask, closed: _Mask) -> str:
+    """Hall's condition, violated: samples that have the `closed` views only outnumber the room."""
+    views = np.flatnonzero(closed).tolist()
+    cells, room = observed[:, closed].sum(), keep[:, closed].sum()
+    needy = (observed.any(axis=1) & ~observed[:, ~closed].any(axis=1)).sum()
+    return (
+        f"asked to hide {cells - room} of the {cells} observed cells in views {views}, but at most "
+        f"{cells - needy} can go if every sample is to keep a view: {needy} samples have no other "
+        "views; lower the rate or pass allow_empty=True"
+    )
+
+
+# samples that keep one view and change it for another, along a path of views
+
+
+def _keep_one_each(observed: _Mask, priority: _Floats) -> _Mask:
+    """Keep one view of each sample, every view as often as any other where possible.
+
+    From a random choice, samples move along paths from fuller to emptier views until no path joins
+    views that differ by more than one: an optimal semi-matching (Harvey et al., 2006).
+    """
+    keep = np.zeros_like(observed)
+    keep[np.arange(len(keep)), np.where(observed, priority, np.inf).argmin(axis=1)] = True
+    while path := _levelling_path(keep, observed):
+        n_kept, movers = keep.sum(axis=0), _movers(keep, observed, path)
+        gap = n_kept[path[0]] - n_kept[path[-1]]
+        _move(keep, movers, path, priority, min(gap // 2, *map(len, movers)))
+    return keep
+
+
+def _levelling_path(keep: _Mask, observed: _Mask) -> list[int]:
+    """A path from a view to one kept by at least two samples fewer, or an empty list."""
+    n_kept, passages = keep.sum(axis=0), _passages(keep, observed)
+    for low in n_kept.argsort():
+        routes = _routes(passages, [low])
+        high = max(routes, key=n_kept.__getitem__)
+        if n_kept[high] - n_kept[low] > 1:
+            return routes[high]
+    return []
+
+
+def _passages(keep: _Mask, observed: _Mask) -> _Mask:
+    """``[v, w]``: some sample keeps view v but has view w too."""
+    return np.asarray(keep.T.astype(np.float32) @ observed.astype(np.float32) > 0)
+
+
+def _routes(passages: _Mask, goals: Iterable[int]) -> dict[int, list[int]]:
+    """From each view that can reach a goal, the shortest path of views to one."""
+    routes = {int(w): [int(w)] for w in goals}
+    queue = list(routes)
+    for w in queue:
+        for v in np.flatnonzero(passages[:, w]).tolist():
+            if v not in routes:
+                routes[v] = [v, *routes[w]]
+                queue.append(v)
+    return routes
+
+
+def _movers(keep: _Mask, observed: _Mask, path: list[int]) -> list[_Ints]:
+    """For each step v to w of the path, the samples that keep v but have w too.
+
+    A shortest path leads through views whose samples keep nothing else, so none of them keeps w.
+    """
+    return [np.flatnonzero(keep[:, v] & observed[:, w]) for v, w in pairwise(path)]
+
+
+def _move(keep: _Mask, movers: list[_Ints], path: list[int], priority: _Floats, n: int) -> None:
+    """At each step of the path, the `n` movers of largest priority take it."""
+    for rows, (v, w) in zip(movers, pairwise(path), strict=True):
+        moved = rows[_argsort_largest(priority[rows, v], n)]
+        keep[moved, v], keep[moved, w] = False, True
+
+
+# --------------------------------------------------------------------------------------------- what came in
+
+
+def _observed(where: _Where) -> _Mask:
+    if isinstance(where, tuple):
+        if len(where) != 2 or not all(isinstance(n, int | np.integer) and n > 0 for n in where):
+            raise ValueError(f"where={where} is no shape; pass two positive integers, samples and views")
+        return np.ones(where, dtype=np.bool_)
+    mask = np.asarray(getattr(where, "observed", where))
     if mask.ndim != 2 or mask.dtype != np.bool_ or not mask.size:
         raise ValueError(
             f"where has shape {mask.shape} and type {mask.dtype}; pass (n_samples, n_views), a "
@@ -337,19 +458,13 @@ def _observed(where: _Where) -> Mask:
     return mask
 
 
-def _full(shape: tuple[int, ...]) -> Mask:
-    if len(shape) != 2 or not all(isinstance(n, int | np.integer) and n > 0 for n in shape):
-        raise ValueError(f"where={shape} is no shape; pass two positive integers, samples and views")
-    return np.ones(shape, dtype=np.bool_)
-
-
 def _share(rate: float) -> float:
     if np.ndim(rate) != 0 or not 0 <= rate <= 1:
         raise ValueError(f"rate={rate}; pass one number between 0 and 1, the share to hide")
     return float(rate)
 
 
-def _counts(observed: Mask, rate: float | Sequence[float]) -> Ints:
+def _counts(observed: _Mask, rate: float | Sequence[float]) -> _Ints:
     """How many samples to hide in each view."""
     n_views = observed.shape[1]
     rates = np.repeat(rate, n_views) if np.ndim(rate) == 0 else np.asarray(rate)
@@ -358,7 +473,7 @@ def _counts(observed: Mask, rate: float | Sequence[float]) -> Ints:
     return np.rint([_share(r) for r in rates] * observed.sum(axis=0)).astype(np.intp)
 
 
-def _numbers(name: str, given: ArrayLike, shape: tuple[int, ...], needed: Any = True) -> Floats:
+def _numbers(name: str, given: ArrayLike, shape: tuple[int, ...], needed: Any = True) -> _Floats:
     """A fresh array of floats, finite wherever `needed`."""
     numbers = np.array(given, dtype=np.float64)
     if numbers.shape != shape:
@@ -369,21 +484,21 @@ def _numbers(name: str, given: ArrayLike, shape: tuple[int, ...], needed: Any = 
     return numbers
 
 
-def _view_indices(views: int | Sequence[int] | None, n_views: int) -> Ints:
+def _view_indices(views: int | Sequence[int] | None, n_views: int) -> _Ints:
     indices = np.atleast_1d(np.asarray([] if views is None else views, dtype=np.intp))
     if ((indices < -n_views) | (indices >= n_views)).any():
         raise ValueError(f"always={views}, but views are numbered 0 to {n_views - 1}")
     return indices
 
 
-def _standardised(score: Floats) -> Floats:
+def _standardised(score: _Floats) -> _Floats:
     """Mean 0, variance 1; all zero if constant."""
     if not score.size or np.ptp(score) == 0:
         return np.zeros_like(score)
     return np.asarray((score - score.mean()) / score.std())
 
 
-def _tilted(z: Floats, strength: float, random_state: RandomState) -> Floats:
+def _tilted(z: _Floats, strength: float, random_state: RandomState) -> _Floats:
     """Wishes whose k largest are k weighted draws without replacement (the Gumbel trick)."""
     if not np.isfinite(strength):
         raise ValueError(f"strength={strength}; pass a finite number, 0 to ignore the score")

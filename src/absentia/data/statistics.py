@@ -10,8 +10,7 @@ find differences where there are none.  Made for this are
 * :func:`mcnemar`: sample by sample, which of two methods was right.
 
 Over many data sets, with one score of each method on each, scores are independent, and ranks are compared:
-:func:`friedman`, :func:`nemenyi` (with a picture, :func:`critical_difference_diagram`) and
-:func:`wilcoxon_holm`.  Do not give these the folds of one data set.
+:func:`friedman`, :func:`nemenyi` and :func:`wilcoxon_holm`.  Do not give these the folds of one data set.
 
 References
 ----------
@@ -29,7 +28,6 @@ from scipy.stats import f as f_distribution
 from scipy.stats import t as student
 
 from absentia.core import Array
-from absentia.data._diagram import critical_difference_diagram
 
 __all__ = [
     "Equivalence",
@@ -39,7 +37,6 @@ __all__ = [
     "Paired",
     "bayesian_correlated_t",
     "corrected_resampled_t",
-    "critical_difference_diagram",
     "friedman",
     "holm",
     "mcnemar",
@@ -299,7 +296,7 @@ def friedman(scores: Any) -> Friedman:
 class Nemenyi(NamedTuple):
     """Mean ranks (1 is best), how far apart two have to be, p-values, and methods not told apart.
 
-    Each of the `groups` is a bar of a critical-difference diagram: the methods under it, the best first.
+    Each of the `groups` is a set of methods, the best first, of which no two are told apart.
     """
 
     ranks: Array

@@ -68,27 +68,19 @@ def as_survival(y: Any, X: Presence | None = None) -> Survival:
 
 
 def _columns(y: Any) -> tuple[Any, Any]:
-    """The time and the event, by name where there are names."""
+    """The time and the event: by name, or by type, where columns have names, else by position."""
     if isinstance(y, Survival):
         return y.time, y.event
-    if hasattr(y, "columns"):
-        return _named_columns(y, list(y.columns), [getattr(y[name], "dtype", None) for name in y.columns])
-    table = np.asarray(y)
-    if table.dtype.names:
-        return _named_columns(
-            table, list(table.dtype.names), [table.dtype[name] for name in table.dtype.names]
-        )
-    if table.ndim != 2 or table.shape[1] != 2:
-        raise ValueError(f"targets of shape {table.shape} came; {_WANTED} is wanted: two columns")
-    return table[:, 0], table[:, 1]
-
-
-def _named_columns(table: Any, names: list[Any], kinds: list[Any]) -> tuple[Any, Any]:
-    """Columns called time and event; of others the one of bools is the event."""
+    table: Any = y if hasattr(y, "columns") else np.asarray(y)
+    names = list(table.columns if hasattr(y, "columns") else table.dtype.names or ())
+    if not names:
+        if table.ndim != 2 or table.shape[1] != 2:
+            raise ValueError(f"targets of shape {table.shape} came; {_WANTED} is wanted: two columns")
+        return table[:, 0], table[:, 1]
     called = {str(name).lower(): name for name in names}
     if {"time", "event"} <= set(called):
         return table[called["time"]], table[called["event"]]
-    events = [name for name, kind in zip(names, kinds, strict=True) if str(kind).lower().startswith("bool")]
+    events = [name for name in names if str(table[name].dtype).lower().startswith("bool")]
     if len(names) == 2 and len(events) == 1:
         other = names[1] if names[0] == events[0] else names[0]
         return table[other], table[events[0]]

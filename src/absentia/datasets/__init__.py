@@ -4,6 +4,5 @@ The data of the papers, made and fetched, are in :mod:`absentia.papers`.
 """
 
 from absentia.datasets._benchmarks import BENCHMARKS, data_folder, load_benchmark, read_bunch
-from absentia.datasets._cohort import make_cohort, write_cohort
 from absentia.datasets._digits import load_digit_views
-from absentia.datasets._made import make_multiview
+from absentia.datasets._made import make_cohort, make_multiview, write_cohort

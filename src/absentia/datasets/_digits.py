@@ -1,6 +1,6 @@
 """scikit-learn's bundled digits, described in six ways."""
 
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -8,12 +8,6 @@ from sklearn.utils import Bunch
 
 from absentia.core import Array
 from absentia.data import Views
-
-
-@overload
-def load_digit_views(*, n_samples: int | None = ..., return_X_y: Literal[False] = ...) -> Bunch: ...
-@overload
-def load_digit_views(*, n_samples: int | None = ..., return_X_y: Literal[True]) -> tuple[Views, Array]: ...
 
 
 def load_digit_views(*, n_samples: int | None = None, return_X_y: bool = False) -> Any:

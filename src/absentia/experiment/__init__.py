@@ -4,7 +4,6 @@ from absentia.experiment import results
 from absentia.experiment import results as findings
 from absentia.experiment._quality import (
     Quality,
-    accuracy,
     compare_completers,
     measure_hidden_errors,
     unexplained_share,

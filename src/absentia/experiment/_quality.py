@@ -13,13 +13,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.svm import SVC
 
 from absentia.core import Array, RandomState
 from absentia.data import KernelViews
-from absentia.kernels import CombineKernels
 from absentia.methods.catalogue import offered
 from absentia.methods.completion import Completer, Holdout
 from absentia.tasks import row_errors
@@ -27,8 +23,8 @@ from absentia.tasks import row_errors
 _TIME_FOR_OTHERS = 60.0  # seconds by the clock below
 clock: Callable[[], float] = time.process_time
 MAX_JUDGED = 3000  # samples that methods are judged on; of more so many are drawn
-LATE = "was not done when the time was up"
-UNTRIED = "was not tried: the time was up"
+_LATE = "was not done when the time was up"
+_UNTRIED = "was not tried: the time was up"
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +127,7 @@ def measure_hidden_errors(
         if clock() < deadline:
             _judge(quality, holdout, name, completer, deadline)
         else:
-            quality.left_out[name] = UNTRIED
+            quality.left_out[name] = _UNTRIED
         tick()
     return quality
 
@@ -152,7 +148,7 @@ def _judge(
         return
     spent = clock() - start
     if deadline is not None and clock() > deadline and not getattr(method, "converged_", True):
-        quality.left_out[name] = LATE
+        quality.left_out[name] = _LATE
         return
     errors, misaligned = row_errors(holdout.whole, completed, quality.cells)
     if np.isinf(errors).any():
@@ -220,13 +216,3 @@ def compare_completers(
             quality.left_out[entry.name] = f"is for at most {entry.max_samples} samples"
             tick()
     return quality
-
-
-def accuracy(kernels: KernelViews, y: Array) -> float:
-    """Cross-validated accuracy of an SVM on the cosine-normalised sum of completed kernels.
-
-    The completion saw the test samples' kernels, never their labels.
-    """
-    folds = StratifiedKFold(5, shuffle=True, random_state=0)
-    svm = make_pipeline(CombineKernels(), SVC(kernel="precomputed"))
-    return float(cross_val_score(svm, kernels, y, cv=folds).mean())

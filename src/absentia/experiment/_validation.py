@@ -6,7 +6,8 @@ changes none of it.  For classes the page also tells what decisions rest on, and
 from one more view; that, too, is said by models that have not seen them.
 """
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -19,14 +20,10 @@ from absentia.data import KernelViews, Views
 from absentia.kernels import ViewKernels
 from absentia.methods import inspection
 from absentia.methods.models import Model
-from absentia.tasks import Plan, Task, make_kernels, order_samples, quiet, take_samples
+from absentia.tasks import Plan, Task, make_kernels, order_samples, take_samples
 
 MAX_GAIN_SAMPLES = 60  # whose absent views are tried, those of least certainty first
 _GAIN_DRAWS = 10  # values tried of each absent view
-
-
-def _ignore() -> None:
-    """Nobody watches."""
 
 
 class Gain(NamedTuple):
@@ -89,7 +86,7 @@ def cross_validate(
     data: Views | KernelViews,
     y: Any,
     plans: Mapping[str, Plan],
-    tick: Any = _ignore,
+    tick: Callable[[], None] = lambda: None,
     seed: int = 0,
 ) -> Validation:
     """Out-of-fold predictions of each of the `plans`, of which the first is judged, on the same folds."""
@@ -107,7 +104,7 @@ def cross_validate(
         fold[test] = k
         part = _Fold(data, train, test)
         for name, plan in plans.items():
-            with quiet():
+            with warnings.catch_warnings(action="ignore"):  # those of the fit to all samples are to be read
                 kernels, X, rows = part.prepare(plan)
                 fitted = plan.fit(X, y[train], tick)
                 said = task.predict(fitted, rows)
@@ -116,7 +113,7 @@ def cross_validate(
                     details.read(fitted, kernels, rows, said, train, test)
             if (strength := task.find_strength(fitted)) is not None:
                 strengths[name].append(strength)
-        predicted[task.prior_name][test] = task.predict_prior(y[train], len(test))
+        predicted[task.prior_name][test] = task.predict_prior(y[train])
     used = {name: tuple(values) for name, values in strengths.items()}
     return Validation(predicted, fold, used, **details.fields())
 

@@ -40,12 +40,12 @@ from absentia.data import (
     input_error,
     show_id,
 )
-from absentia.kernels._factors import FactorMap, decide_approx
 from absentia.kernels._fitting import (
-    ColumnKernel,
+    FactorMap,
     FeatureKernel,
     KernelNormalizer,
     KernelOptions,
+    decide_approx,
     squared_norms,
 )
 
@@ -71,7 +71,6 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         Take ``log(1 + x)`` of the features first; for counts.
     per_view : dict, optional
         Exceptions by view: ``{"text": "cosine", "assay": {"kernel": "rbf", "gamma": 0.1}}``.
-        ``"precomputed"`` here takes a view whose columns are the sample ids.
     normalize : {"diagonal", "trace", None}, default "diagonal"
         ``"diagonal"``: every sample gets unit norm, ``k(i, j) / sqrt(k(i, i) k(j, j))``;
         ``"trace"``: divide by the training samples' mean diagonal.
@@ -202,8 +201,8 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "names_in_")
         view = self._raw.get(name)
-        if name in self._maps or not isinstance(view, FeatureKernel) or view.options.kernel != "linear":
-            kernel = getattr(getattr(view, "options", None), "kernel", "precomputed")
+        kernel = "precomputed" if view is None else view.options.kernel
+        if name in self._maps or view is None or kernel != "linear":
             raise ValueError(
                 f"view {name!r}: weights of features need a linear kernel, not factors; it is {kernel!r}"
             )
@@ -249,10 +248,10 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         _check_not_empty(X)
         X.warn_of_absence()
         self.approx_ = None
-        if isinstance(X, Views) and self.kernel != "precomputed":
+        if isinstance(X, Views):
             self.approx_ = decide_approx(self.approx, X.observed, self.n_landmarks)
         options = self._options_by_view(X.names)
-        self._raw: dict[str, FeatureKernel | ColumnKernel] = {}
+        self._raw: dict[str, FeatureKernel] = {}
         self._maps: dict[str, FactorMap] = {}
         self._normalizers: dict[str, KernelNormalizer] = {}
         # one seed for all views: what is drawn for a view does not depend on those before it
@@ -260,47 +259,36 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         if isinstance(X, KernelViews):
             X.check_square()
         else:
-            self._coding = Coding.learn(X, [n for n in X.names if options[n].kernel != "precomputed"])
+            self._coding = Coding.learn(X)
             X = self._coding(X)
         for v, name in enumerate(X.names):
             if isinstance(X, KernelViews):
                 raw = X.block(name), X.diagonal(name)
             else:
-                ids = X.ids[X.observed[:, v]]
-                view = self._raw[name] = self._fit_view(X, name, ids, options[name])
-                if options[name].approx and isinstance(view, FeatureKernel):
+                groups = self._coding.views[name].groups()
+                view = self._raw[name] = FeatureKernel(name, X.block(name), options[name], groups)
+                if options[name].approx:
                     self._maps[name] = FactorMap(view, X.block(name).dtype, seed)
                     self._raw[name] = view.without_samples()
                     continue
-                raw = view.train_kernel()
-                check_kernel(name, Dense(raw[0]), ids)
+                K = view.values(view.X, view.X)
+                check_kernel(name, Dense(K), X.ids[X.observed[:, v]])
+                raw = K, np.array(K.diagonal())
             self._normalizers[name] = KernelNormalizer(name, *raw, options[name])
             yield name, raw
         self._train = Presence(X.ids, X.names, X.observed)
         self.names_in_, self.ids_ = X.names, X.ids
         self.gamma_ = {name: view.gamma for name, view in self._raw.items()}
 
-    def _fit_view(
-        self, X: Views, name: str, ids: Array, options: KernelOptions
-    ) -> FeatureKernel | ColumnKernel:
-        if options.kernel == "precomputed":
-            return ColumnKernel(name, X.block(name), ids, X.features(name))
-        return FeatureKernel(name, X.block(name), options, self._coding.views[name].groups())
-
     def _new_rows(self, X: Views | KernelViews, name: str, ids: Array) -> tuple[Array, Array]:
         if isinstance(X, KernelViews):
             X.check_columns(self.names_in_, self.ids_)
             return X.block(name), X.diagonal(name)
-        K, diagonal = self._raw[name].new_rows(X.block(name), X.features(name), ids)
+        K, diagonal = self._raw[name].new_rows(X.block(name))
         if not np.isfinite(K).all():
             row = int(np.argmax(~np.isfinite(K).all(axis=1)))
             raise ValueError(f"view {name!r}, sample {show_id(ids[row])}: the kernel is NaN or infinite")
         return K, diagonal
-
-    def _check_options(self, name: str, options: KernelOptions) -> None:
-        for option, parameter in get_parameters(self).items():
-            if hasattr(options, option):
-                parameter.check(getattr(options, option), f"view {name!r}")
 
     def _options_by_view(self, names: Sequence[str]) -> dict[str, KernelOptions]:
         common = KernelOptions(
@@ -311,8 +299,10 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         if unknown:
             raise ValueError(f"per_view names {unknown[0]!r}, but the views are {list(names)}")
         options = {name: replace(common, **given.get(name, {})) for name in names}
-        for name in given:  # the common ones are checked already
-            self._check_options(name, options[name])
+        parameters = get_parameters(self)
+        for name, changed in given.items():  # the common ones are checked already
+            for option, value in changed.items():
+                parameters[option].check(value, f"view {name!r}")
         return options
 
 
@@ -333,6 +323,8 @@ def _check_input(X: Any, kernel: Any) -> None:
         raise ValueError(
             f"KernelViews hold kernels already: use ViewKernels('precomputed') on them, not {kernel!r}"
         )
+    if isinstance(X, Views) and kernel == "precomputed":
+        raise ValueError("kernel='precomputed' takes kernels, KernelViews.from_dense(K), and Views came")
     if not isinstance(X, Views | KernelViews):
         raise input_error("views", X, "ViewKernels")
 

@@ -1,6 +1,7 @@
-"""How one view becomes a kernel: kernel functions, features filled and standardised, centring.
+"""How one view becomes a kernel: kernel functions, features filled and standardised, centring, factors.
 
-The pieces of :class:`absentia.ViewKernels`; each is learned on the training samples of one view.
+The pieces of :class:`absentia.ViewKernels`; each is learned on the training samples of one view.  A kernel
+of many samples is given as ``Phi Phi'`` with thin factors Phi, and never formed.
 """
 
 import warnings
@@ -12,11 +13,26 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from scipy.spatial.distance import pdist
+from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics import pairwise
 
-from absentia.core import Array, copy_with, serializable, warn
-from absentia.core.linalg import inverse_sqrt
-from absentia.data import AbsenceWarning, round_sizes
+from absentia.core import (
+    Array,
+    available_memory,
+    check_memory,
+    copy_with,
+    format_bytes,
+    make_generator,
+    serializable,
+    warn,
+)
+from absentia.core.linalg import inverse_sqrt, symmetrize
+from absentia.data import MANY_SAMPLES, AbsenceWarning, round_sizes
+
+#: Up to so many samples kernels are made whole, if there is memory for them.
+_MAX_WHOLE = MANY_SAMPLES
+_COPIES = 3  # of the kernels: as they come, normalised, and what is made of them
+_MEMORY_DIVISOR = 2  # whole kernels may take this part of the memory that is free
 
 # --------------------------------------------------------------------------------- kernel functions
 
@@ -79,14 +95,14 @@ KERNELS: dict[str, _Kernel] = {
 }
 
 
-def median_distance(X: Any, metric: str, limit: int = 1000) -> float:
+def _median_distance(X: Any, metric: str, limit: int = 1000) -> float:
     """Median pairwise distance over at most `limit` rows of `X`.
 
     Of more they are evenly spaced among all from the shortest to the longest: the order of rows does not
     matter, unless those at the places taken are equally long.
     """
     if X.shape[0] > limit:
-        X = X[order_by_length(X)[np.linspace(0, X.shape[0] - 1, limit).astype(int)]]
+        X = X[_order_by_length(X)[np.linspace(0, X.shape[0] - 1, limit).astype(int)]]
     X = X.toarray() if scipy.sparse.issparse(X) else X
     if metric == "chi2":
         distances = -pairwise.additive_chi2_kernel(X)[np.triu_indices(X.shape[0], k=1)] if len(X) else X
@@ -95,7 +111,7 @@ def median_distance(X: Any, metric: str, limit: int = 1000) -> float:
     return float(np.median(distances)) if distances.size else 0.0
 
 
-def order_by_length(X: Any) -> Array:
+def _order_by_length(X: Any) -> Array:
     """Positions of rows from the shortest to the longest: an order that the data decide."""
     return np.argsort(round_sizes(squared_norms(X)), kind="stable")
 
@@ -147,15 +163,12 @@ class FeatureKernel:
         """The same without the features of training samples, which factors do without."""
         return copy_with(self, X=self.X[:0])
 
-    def train_kernel(self) -> tuple[Array, Array]:
-        """The kernel of the training samples, and its diagonal."""
-        K = self.values(self.X, self.X)
-        return K, np.array(K.diagonal())
-
-    def new_rows(self, X: Any, features: Array | None, ids: Array) -> tuple[Array, Array]:
+    def new_rows(self, X: Any) -> tuple[Array, Array]:
         """Kernel of new samples with those of training, and its values with themselves."""
         X = self.prepare_new(X)
-        return self.values(X, self.X), self._diagonal(X)
+        return self.values(X, self.X), np.asarray(
+            self.kernel.diagonal(X, **self._keywords), dtype=np.float64
+        )
 
     def prepare_new(self, X: Any) -> Any:
         """Features of new samples, checked, filled and standardised as in training."""
@@ -217,7 +230,7 @@ class FeatureKernel:
     def _find_gamma(self, metric: str) -> float:
         gamma = self.options.gamma
         if gamma == "median":
-            median = median_distance(self.X, metric)
+            median = _median_distance(self.X, metric)
             return 1.0 / median if median > 0 else 1.0
         return float(gamma)
 
@@ -230,9 +243,6 @@ class FeatureKernel:
             return np.zeros((A.shape[0], B.shape[0]))
         width = {} if self.gamma is None else {"gamma": self.gamma}
         return np.asarray(self.kernel.function(A, B, **self._keywords, **width), dtype=np.float64)
-
-    def _diagonal(self, X: Any) -> Array:
-        return np.asarray(self.kernel.diagonal(X, **self._keywords), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -250,8 +260,8 @@ def _find_kernel(name: str, kernel: str | Callable[[Any, Any], Array]) -> _Kerne
         return _Kernel(kernel, _DiagonalOneByOne(kernel), standardize=True)
     if kernel not in KERNELS:
         raise ValueError(
-            f"view {name!r}: no kernel {kernel!r}; choose one of {[*KERNELS, 'precomputed']}, "
-            "or pass a function of two matrices"
+            f"view {name!r}: no kernel {kernel!r} of features; choose one of {list(KERNELS)}, or pass a "
+            "function of two matrices"
         )
     return KERNELS[kernel]
 
@@ -274,42 +284,6 @@ def _largest(X: Any) -> Array:
     if scipy.sparse.issparse(X):
         return np.asarray(abs(X).max(axis=0).toarray()).ravel()
     return np.where(np.isnan(X), 0.0, np.abs(X)).max(axis=0)
-
-
-@serializable
-class ColumnKernel:
-    """A precomputed kernel given as a feature view whose columns are the sample ids."""
-
-    gamma = None
-
-    def __init__(self, name: str, X: Any, ids: Array, columns: Array | None) -> None:
-        self.name, self.ids = name, ids
-        self.K = np.asarray(X[:, self._positions(ids, columns, X.shape[1])], dtype=np.float64)
-
-    def _positions(self, ids: Array, columns: Array | None, width: int) -> Array:
-        labels = range(width) if columns is None else columns
-        where = {str(label): position for position, label in enumerate(labels)}
-        missing = [x for x in ids.tolist() if str(x) not in where]
-        if missing:
-            raise ValueError(
-                f"view {self.name!r}: the precomputed kernel has no column for sample {missing[0]!r}; "
-                "give a data frame whose columns are the ids of all samples, old and new"
-            )
-        return np.array([where[str(x)] for x in ids.tolist()], dtype=int)
-
-    def select_samples(self, rows: Array) -> Any:
-        """The same, against fewer training samples."""
-        return copy_with(self, ids=self.ids[rows], K=self.K[np.ix_(rows, rows)])
-
-    def train_kernel(self) -> tuple[Array, Array]:
-        """The kernel of the training samples, and its diagonal."""
-        return self.K, np.array(self.K.diagonal())
-
-    def new_rows(self, X: Any, features: Array | None, ids: Array) -> tuple[Array, Array]:
-        """Kernel of new samples with those of training, and its values with themselves."""
-        new = self._positions(ids, features, X.shape[1])
-        trained = self._positions(self.ids, features, X.shape[1])
-        return np.asarray(X[:, trained], dtype=np.float64), np.array(X[np.arange(len(ids)), new])
 
 
 # ------------------------------------------------------------ one view, fitted: centring, normalising
@@ -363,3 +337,105 @@ class KernelNormalizer:
         row_means = K.mean(axis=1)
         centred = K - row_means[:, None] - self.column_means[None, :] + self.grand_mean
         return centred, diagonal - 2 * row_means + self.grand_mean
+
+
+# -------------------------------------------------------------------------------- one view, fitted: factors
+
+
+def decide_approx(approx: str | None, observed: Array, n_landmarks: int) -> str | None:
+    """``"nystrom"``, ``"rff"`` or None (whole kernels) for samples x views that are `observed`.
+
+    ``"auto"`` takes whole kernels of up to :data:`_MAX_WHOLE` samples if they fit into half of the free
+    memory, and warns if it does not.  What would not fit at all is refused.
+    """
+    counts = observed.sum(axis=0).astype(np.float64)
+    n, whole, free = len(observed), _COPIES * 8 * float((counts**2).sum()), available_memory()
+    if approx == "auto":
+        fits = whole <= free / _MEMORY_DIVISOR
+        if n <= _MAX_WHOLE and fits:
+            return None
+        cost = format_bytes(whole) + (" and long" if fits else "")
+        warn(
+            f"{n} samples: whole kernels of {len(counts)} view(s) would take about {cost}, so each is "
+            f"given by {n_landmarks} Nystrom factors, and all that follows is linear in the samples; "
+            "more factors come nearer to the kernel (n_landmarks, --factors), and approx=None "
+            "(--approx none) makes it whole"
+        )
+        approx = "nystrom"
+    described = f"of {n} samples in {len(counts)} view(s)"
+    if approx is None:
+        advice = "use approx='auto' or 'nystrom' (--approx), which gives them by factors, or fewer samples"
+        check_memory(whole, f"kernels {described}", advice)
+        return None
+    thin = _COPIES * 8 * float(counts.sum()) * n_landmarks
+    advice = "use fewer (n_landmarks, --factors), or fewer samples"
+    check_memory(thin, f"{n_landmarks} factors {described}", advice)
+    return str(approx)
+
+
+@serializable
+class FactorMap:
+    """Features whose products approximate a kernel: centred and normalised as the kernel would be.
+
+    ``"nystrom"`` maps x to ``k(x, L) k(L, L)^-1/2`` with random landmarks L; ``"rff"`` to random Fourier
+    features, for rbf.
+    """
+
+    def __init__(self, kernel: FeatureKernel, dtype: Any, seed: int) -> None:
+        X, self.kernel, self.dtype = kernel.X, kernel.without_samples(), dtype
+        options, n_landmarks = kernel.options, min(kernel.options.n_landmarks, X.shape[0])
+        if options.approx == "rff":
+            if options.kernel != "rbf":
+                raise ValueError(f"view {kernel.name!r}: random Fourier features are for rbf kernels only")
+            sampler = RBFSampler(gamma=kernel.gamma, n_components=options.n_landmarks, random_state=seed)
+            self._map: Any = sampler.fit(X) if n_landmarks else _NoFeatures()
+        else:
+            drawn = make_generator(seed).choice(X.shape[0], n_landmarks, replace=False)
+            self._map = _Nystrom(self.kernel, X[_order_by_length(X)[np.sort(drawn)]])
+        raw = self._raw(X)
+        self.mean = raw.mean(axis=0) if options.center and len(raw) else np.zeros(raw.shape[1])
+        norms = squared_norms(raw - self.mean) if len(raw) else np.ones(1)
+        self.scale = np.sqrt(norms.mean()) if options.normalize == "trace" and norms.mean() > 0 else 1.0
+        self.Phi = self._normalize(raw)
+
+    def select_samples(self, rows: Array) -> Any:
+        """The same, against fewer training samples."""
+        return copy_with(self, Phi=self.Phi[rows])
+
+    def transform(self, X: Any) -> Array:
+        """Factors of new samples."""
+        return self._normalize(self._raw(self.kernel.prepare_new(X)))
+
+    def _raw(self, X: Any, chunk: int = 20_000) -> Array:
+        starts = range(0, X.shape[0], chunk)
+        parts = [self._map.transform(X[a : a + chunk]).astype(self.dtype) for a in starts]
+        return np.vstack(parts) if parts else np.zeros((0, self.kernel.options.n_landmarks), self.dtype)
+
+    def _normalize(self, raw: Array) -> Array:
+        Phi = (raw - self.mean) / self.scale
+        if self.kernel.options.normalize == "diagonal":
+            Phi = Phi * inverse_sqrt(squared_norms(Phi))[:, None]
+        return Phi.astype(self.dtype, copy=False)
+
+
+@serializable
+class _Nystrom:
+    """``k(x, L) k(L, L)^-1/2``, directions without weight left out."""
+
+    def __init__(self, kernel: FeatureKernel, landmarks: Any) -> None:
+        self.kernel, self.landmarks = kernel, landmarks
+        values, vectors = np.linalg.eigh(symmetrize(kernel.values(landmarks, landmarks)))
+        positive = values > 1e-10 * values[-1:].max(initial=0.0)
+        self.root = vectors[:, positive] / np.sqrt(values[positive])
+
+    def transform(self, X: Any) -> Array:
+        return self.kernel.values(X, self.landmarks) @ self.root
+
+
+@serializable
+@dataclass(frozen=True)
+class _NoFeatures:
+    """Factors of a view that nobody has."""
+
+    def transform(self, X: Any) -> Array:
+        return np.zeros((X.shape[0], 1))

@@ -129,10 +129,8 @@ def _warn_of_short(ids: list[Any], texts: list[str], k: int) -> None:
 
 def _insert_absent(counts: Any, present: Array) -> Any:
     """The counts of samples that have a sequence, and rows of NaN for the others."""
-    n = int(present.sum())
-    gaps = scipy.sparse.csr_array(np.full((len(present) - n, counts.shape[1]), np.nan))
-    order = np.empty(len(present), dtype=int)
-    order[present], order[~present] = np.arange(n), np.arange(n, len(present))
+    gaps = scipy.sparse.csr_array(np.full((int((~present).sum()), counts.shape[1]), np.nan))
+    order = np.argsort(np.concatenate([np.flatnonzero(present), np.flatnonzero(~present)]))
     return scipy.sparse.csr_array(scipy.sparse.vstack([counts, gaps]))[order]
 
 

@@ -7,16 +7,15 @@ from typing import Any
 
 from sklearn.base import is_classifier, is_regressor
 
-from absentia.tasks._base import Interval, Metric, Predictions, Targets, Task
-from absentia.tasks._plan import Plan, make_kernels, order_samples, quiet, space_samples, take_samples
-from absentia.tasks.classification import Classification, class_weights, weight_words
-from absentia.tasks.completion import Completion, row_errors, score_completion
-from absentia.tasks.multilabel import Multilabel, is_unknown
+from absentia.tasks._base import Interval, Metric, Predictions, Task
+from absentia.tasks._plan import Plan, make_kernels, order_samples, space_samples, take_samples
+from absentia.tasks.classification import Classification, Multilabel, is_unknown, weight_words
+from absentia.tasks.completion import KernelCompletion, row_errors, score_hidden_rows
 from absentia.tasks.regression import Regression
-from absentia.tasks.survival import Survival, concordance, concordance_gain
+from absentia.tasks.survival import SurvivalAnalysis, concordance, concordance_gain
 
-CLASSIFICATION, REGRESSION, SURVIVAL = Classification(), Regression(), Survival()
-MULTILABEL, COMPLETION = Multilabel(), Completion()
+CLASSIFICATION, REGRESSION, SURVIVAL = Classification(), Regression(), SurvivalAnalysis()
+MULTILABEL, COMPLETION = Multilabel(), KernelCompletion()
 TASKS: dict[str, Task] = {
     task.name: task for task in (CLASSIFICATION, REGRESSION, SURVIVAL, MULTILABEL, COMPLETION)
 }

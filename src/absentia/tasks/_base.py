@@ -5,7 +5,6 @@
 ``family``.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -18,7 +17,7 @@ from absentia.data import KernelViews, Views, make_folds
 from absentia.methods import catalogue
 from absentia.methods.catalogue import Entry, Family
 from absentia.methods.models import check_scores
-from absentia.tasks._plan import NO_TICK, Plan, Tick
+from absentia.tasks._plan import Plan, Tick
 
 DEFAULT_FOLDS = 5
 
@@ -37,6 +36,10 @@ class Metric(NamedTuple):
         least = {"R2": -np.inf, "similarity": -1.0}.get(self.name, 0.0)
         return least, 1.0 if self.share and self.higher else np.inf
 
+    def format(self, value: float) -> str:
+        """A score as it is read: shares in percent."""
+        return f"{100 * value:.1f}%" if self.share else f"{value:.4g}"
+
 
 class Interval(NamedTuple):
     """A number and where it may lie."""
@@ -53,7 +56,7 @@ class Predictions(NamedTuple):
     probabilities: Array | None = None
 
 
-class Targets(NamedTuple):
+class PreparedTargets(NamedTuple):
     """Positions of the samples that can be learned from, their targets, and names of classes or labels."""
 
     kept: Array
@@ -82,7 +85,7 @@ def view_weights(fitted: Any) -> dict[str, float] | None:
     return dict(zip(fitted.names_in_, means, strict=True))
 
 
-class Task(ABC):
+class Task:
     """What is learned of samples."""
 
     name: ClassVar[str]
@@ -104,15 +107,14 @@ class Task(ABC):
 
     # ------------------------------------------------------------------------------------------ targets
 
-    @abstractmethod
     def check_targets(self, y: Array) -> None:
         """Raise unless there is enough to learn from and to judge by."""
 
-    def prepare_targets(self, values: Array, ids: Array, names: Sequence[str] = ()) -> Targets:
+    def prepare_targets(self, values: Array, ids: Array, names: Sequence[str] = ()) -> PreparedTargets:
         """Targets out of the labels of samples that all have a view and a label, checked."""
         y = self._encode(values)
         self.check_targets(y)
-        return Targets(np.arange(len(y)), y)
+        return PreparedTargets(np.arange(len(y)), y)
 
     def _encode(self, values: Array) -> Array:
         return np.asarray(values, dtype=np.float64)
@@ -184,7 +186,7 @@ class Task(ABC):
             estimator.set_params(random_state=seed)
         return Plan(estimator, kernel, C, entry).suit(data)
 
-    def learn(self, data: Views | KernelViews, y: Any, plan: Plan, tick: Tick = NO_TICK) -> Any:
+    def learn(self, data: Views | KernelViews, y: Any, plan: Plan, tick: Tick = lambda: None) -> Any:
         """A model that takes what the data are; everything, kernels and C too, is learned from them."""
         y, plan = self.align_targets(data, y), plan.suit(data)
         kernels, X = plan.transform(data)
@@ -218,8 +220,8 @@ class Task(ABC):
     def _remarks(self, fitted: Any, rows: Any) -> list[str]:
         return [self.no_view if blind else "" for blind in fitted.unusable(rows)]
 
-    def predict_prior(self, train: Array, n: int) -> Any:
-        """What is predicted of `n` samples if nothing is known but the training targets."""
+    def predict_prior(self, train: Array) -> Any:
+        """What is predicted of every sample if nothing is known but the training targets."""
         raise NotImplementedError
 
     def describe(self, fitted: Any, y: Array) -> dict[str, Any]:
@@ -243,8 +245,8 @@ class Task(ABC):
         raise NotImplementedError
 
     def prior_scores(self, y: Array, train: Array) -> dict[str, float | None]:
-        """The same of predictions that know nothing but the training targets."""
-        raise NotImplementedError
+        """Scores of predictions that know nothing but the training targets."""
+        return self.scores(y, Predictions(np.full(len(y), self.predict_prior(train))))
 
     def sample_scores(self, y: Array, values: Array) -> Array:
         """How well each sample is predicted, to be averaged by pattern of views; NaN: it cannot be told."""

@@ -5,7 +5,6 @@ either, which it makes kernels of itself.  C is selected by the method itself, b
 (``methods.learning``), unless it is given.
 """
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -35,10 +34,6 @@ _PROGRESS_STEPS = 20  # that a fit of many fits is shown as
 Tick = Callable[[], None]
 
 
-def NO_TICK() -> None:
-    """Nobody watches."""
-
-
 def take_samples(data: Any, rows: Array, columns: Array | None = None) -> Any:
     """Samples `rows`; of kernels against the samples `columns`, which are the same if not given."""
     if isinstance(data, Views):
@@ -64,21 +59,19 @@ class Plan:
     C : float, optional
         None: as the estimator has it.
     entry : Entry, optional
-        Of the catalogue, which says what the method takes; without it `kind` does, or else the estimator.
-    kind : {"kernels", "features", "views or kernels"}, optional
+        Of the catalogue, which says what the method takes; without it the estimator does.
     """
 
     estimator: Any
     kernel: str | ViewKernels = "rbf"
     C: float | None = None
     entry: Entry | None = None
-    kind: str = ""
 
     @property
     def takes(self) -> str:
         """What is handed over: "kernels", "features" or "views or kernels"."""
-        if self.kind or self.entry is not None:
-            return self.kind or self.entry.takes  # type: ignore[union-attr]
+        if self.entry is not None:
+            return self.entry.takes
         if "kernel" in self.estimator.get_params(deep=False):
             return "views or kernels"
         return "kernels" if self.estimator.__sklearn_tags__().input_tags.pairwise else "features"
@@ -142,7 +135,7 @@ class Plan:
         """Whether a fit is many fits, and tells of them."""
         return "candidates" in self.estimator.get_params()
 
-    def fit(self, X: Any, y: Array, tick: Tick = NO_TICK) -> Any:
+    def fit(self, X: Any, y: Array, tick: Tick = lambda: None) -> Any:
         """The estimator, fitted to what it takes."""
         estimator = clone(self.estimator)
         if self.C is not None:
@@ -186,11 +179,6 @@ def space_samples(X: Views | KernelViews, y: Array, most: int) -> Array:
     """Positions of at most about `most` samples, evenly spaced in an order that the data decide."""
     order = order_samples(X, y)
     return np.sort(order[subsample_classes(y[order], most)])
-
-
-def quiet() -> Any:
-    """Inside, no warnings: those of the fit on all samples are the ones to read."""
-    return warnings.catch_warnings(action="ignore")
 
 
 # ------------------------------------------------------------------------------- entries inside entries

@@ -1,27 +1,33 @@
-"""Classes: each sample is of one.
+"""Classes: each sample is of one, or has any number of labels, of some of which it is unknown.
 
 A class is decided by probabilities where there are any: the predicted class has the largest product of its
 probability and its weight.  Weights are 1, but for methods that favour rare classes and say by how much
-(:func:`class_weights`).
+(:func:`_class_weights`).
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 
 from absentia.core import Array, warn
 from absentia.data import AbsenceWarning, KernelViews, Views, choose_n_folds, show_id
+from absentia.kernels import CombineKernels
+from absentia.methods.catalogue import Entry
+from absentia.methods.completion import CVKT
 from absentia.methods.learning import AverageKernelSVC
+from absentia.methods.matrix import PMAClassifier
 from absentia.methods.models import Model, check_scores
-from absentia.tasks._base import DEFAULT_FOLDS, Metric, Predictions, Targets, Task, view_weights
+from absentia.methods.prediction import PerLabel
+from absentia.tasks._base import DEFAULT_FOLDS, Metric, Predictions, PreparedTargets, Task, view_weights
 from absentia.tasks._plan import Plan
 
-MIN_CLASS_SIZE = 3  # with fewer samples, some fold's training part could not be split again
-MIN_PROBABILITY = 1e-6  # in logarithms
-AVERAGED, _MAJORITY = "averaged kernel SVM", "most frequent class"
+_MIN_CLASS_SIZE = 3  # with fewer samples, some fold's training part could not be split again
+_MIN_PROBABILITY = 1e-6  # in logarithms
+_AVERAGED, _MAJORITY = "averaged kernel SVM", "most frequent class"
 
 
 class Classification(Task):
@@ -46,21 +52,21 @@ class Classification(Task):
     strength, fold_words = "C", "stratified by class"
     predicted_words = "classified"
 
-    def prepare_targets(self, values: Array, ids: Array, names: Sequence[str] = ()) -> Targets:
+    def prepare_targets(self, values: Array, ids: Array, names: Sequence[str] = ()) -> PreparedTargets:
         kept = _large_classes(values)
         self.check_targets(values[kept])
         classes, codes = np.unique(values[kept], return_inverse=True)
-        return Targets(kept, codes, tuple(classes.tolist()))
+        return PreparedTargets(kept, codes, tuple(classes.tolist()))
 
     def check_targets(self, y: Array) -> None:
         classes, counts = np.unique(y, return_counts=True)
         if len(classes) < 2:
             came = f"only the class {show_id(classes[0])}" if len(classes) else "no class"
             raise ValueError(f"{came} among samples with a view; two classes or more are wanted")
-        if counts.min() < MIN_CLASS_SIZE:
+        if counts.min() < _MIN_CLASS_SIZE:
             raise ValueError(
                 f"class {show_id(classes[counts.argmin()])} has {counts.min()} sample(s) with a view; at "
-                f"least {MIN_CLASS_SIZE} are wanted for cross-validation: give it more, or leave its "
+                f"least {_MIN_CLASS_SIZE} are wanted for cross-validation: give it more, or leave its "
                 "labels empty"
             )
 
@@ -85,7 +91,7 @@ class Classification(Task):
 
     def baseline_plans(self, plan: Plan, data: Views | KernelViews) -> dict[str, Plan]:
         """A machine on the average of the kernels, absent views read as zero."""
-        return {AVERAGED: Plan(AverageKernelSVC(C="cv", normalize="rows"), plan.kernel, kind="kernels")}
+        return {_AVERAGED: Plan(AverageKernelSVC(C="cv", normalize="rows"), plan.kernel)}
 
     def predict(self, fitted: Any, rows: Any) -> Predictions:
         if hasattr(fitted, "decision_function"):
@@ -94,7 +100,7 @@ class Classification(Task):
             return Predictions(np.asarray(fitted.predict(rows)))
         probabilities = np.asarray(fitted.predict_proba(rows))
         check_scores(rows, probabilities)
-        chosen = (probabilities * class_weights(fitted)).argmax(axis=1)
+        chosen = (probabilities * _class_weights(fitted)).argmax(axis=1)
         if hasattr(fitted, "unusable"):  # of these the most frequent class is all there is to say
             chosen = np.where(fitted.unusable(rows), probabilities.argmax(axis=1), chosen)
         return Predictions(np.asarray(fitted.classes_)[chosen], probabilities)
@@ -126,7 +132,7 @@ class Classification(Task):
         ]
         return cells, remarks
 
-    def predict_prior(self, train: Array, n: int) -> Any:
+    def predict_prior(self, train: Array) -> Any:
         classes, counts = np.unique(train, return_counts=True)
         return classes[counts.argmax()]
 
@@ -154,13 +160,13 @@ class Classification(Task):
     def scores(self, y: Array, predicted: Predictions) -> dict[str, float | None]:
         values, probabilities = predicted.values, np.asarray(predicted.probabilities)
         right = values == y
-        own = np.clip(probabilities[np.arange(len(y)), y], MIN_PROBABILITY, None)
+        own = np.clip(probabilities[np.arange(len(y)), y], _MIN_PROBABILITY, None)
         width = probabilities.shape[1]
         told = range(1, 2) if width == 2 else range(width)  # of two classes one tells all
         return {
             "balanced accuracy": float(np.mean([right[y == k].mean() for k in np.unique(y)])),
             "accuracy": float(right.mean()),
-            "AUC": mean_area([(y == k, probabilities[:, k]) for k in told]),
+            "AUC": _mean_area([(y == k, probabilities[:, k]) for k in told]),
             "log-loss": float(-np.log(own).mean()),
         }
 
@@ -176,7 +182,7 @@ class Classification(Task):
         return bool(((predicted == np.round(predicted)) & (predicted >= 0) & (predicted < n_names)).all())
 
 
-def class_weights(classifier: Any) -> Array:
+def _class_weights(classifier: Any) -> Array:
     """Weights of the classes that a fitted classifier decides by, the least of them 1."""
     weights = getattr(classifier, "decision_weights_", np.ones(len(classifier.classes_)))
     return np.asarray(weights / np.min(weights))
@@ -184,7 +190,7 @@ def class_weights(classifier: Any) -> Array:
 
 def weight_words(classifier: Any) -> str:
     """By what a class is decided, where that is not its probability alone; else nothing."""
-    weights = class_weights(classifier)
+    weights = _class_weights(classifier)
     if np.allclose(weights, 1):
         return ""
     names = np.asarray(classifier.classes_).tolist()
@@ -192,7 +198,7 @@ def weight_words(classifier: Any) -> str:
     return f"probability times weight ({words})"
 
 
-def mean_area(pairs: Any) -> float | None:
+def _mean_area(pairs: Any) -> float | None:
     """Mean of the areas under the ROC curve, of those in which both kinds are there."""
     areas = [roc_auc_score(truth, score) for truth, score in pairs if len(np.unique(truth)) == 2]
     return float(np.mean(areas)) if areas else None
@@ -201,13 +207,139 @@ def mean_area(pairs: Any) -> float | None:
 def _large_classes(values: Array) -> Array:
     """Positions of samples of classes that are large enough to be split; of the others is warned."""
     classes, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
-    small = counts < MIN_CLASS_SIZE
+    small = counts < _MIN_CLASS_SIZE
     if (~small).sum() < 2:
         return np.arange(len(values))
     for name in classes[small].tolist():
         warn(
-            f"class {show_id(name)} has fewer than {MIN_CLASS_SIZE} samples with a view, too few for the "
+            f"class {show_id(name)} has fewer than {_MIN_CLASS_SIZE} samples with a view, too few for the "
             "folds: left out",
             AbsenceWarning,
         )
     return np.flatnonzero(~small[codes])
+
+
+# --------------------------------------------------------------------------------------- several labels
+
+#: Of all labels together, which classifiers do not offer.
+_PMA_ENTRIES = tuple(
+    Entry(
+        "classifier", "views or kernels", "labels", name, "matrix:PMAClassifier", when, compared=("labels",)
+    )
+    for name, when in {
+        "pma": "probabilistic matrix addition on the average kernel, absent = zero; labels tell of one "
+        "another",
+        "pma-cvkt": "the same on kernels completed by cvkt",
+    }.items()
+)
+
+
+class Multilabel(Task):
+    """Labels that are 1, 0 or unknown (NaN), samples x labels; one classifier for each, or one for all."""
+
+    name, family, simplest = "labels", "classifier", "average"
+    metrics = (
+        Metric("AUC", True, True, "area under the ROC curve of each label, mean over labels"),
+        Metric("balanced accuracy", True, True, "of each label's known entries, mean over labels"),
+        Metric("accuracy", True, True, "share of the known entries that is right"),
+        Metric("log-loss", False, False, "mean of -log of the probability given to the known entries"),
+    )
+    pattern_metric = metrics[2]
+    lacking = ("any label", "a label")
+
+    def prepare_targets(self, values: Array, ids: Array, names: Sequence[str] = ()) -> PreparedTargets:
+        names = tuple(names) or tuple(f"label{j}" for j in range(values.shape[1]))
+        columns = [_label_values(column, name) for name, column in zip(names, values.T, strict=True)]
+        Y = np.column_stack(columns)
+        bad = ~(np.isnan(Y) | (Y == 0) | (Y == 1))
+        if bad.any():
+            row, column = np.argwhere(bad)[0]
+            raise ValueError(
+                f"label {names[column]!r} of sample {show_id(ids[row])} is {Y[row, column]:g}; of several "
+                "labels each is 1, 0 or unknown (NaN)"
+            )
+        for name, label in zip(names, Y.T, strict=True):
+            with_it, without = int((label == 1).sum()), int((label == 0).sum())
+            if min(with_it, without) < _MIN_CLASS_SIZE:
+                raise ValueError(
+                    f"label {name!r} has {with_it} samples with it and {without} without; at least "
+                    f"{_MIN_CLASS_SIZE} of both are wanted: leave it out"
+                )
+        return PreparedTargets(np.arange(len(Y)), Y, names)
+
+    def order_keys(self, y: Array) -> tuple[Array, ...]:
+        return tuple(np.nan_to_num(y.T, nan=-1.0))
+
+    def _entries(self) -> Sequence[Entry]:
+        return [*super()._entries(), *_PMA_ENTRIES]
+
+    def plan(
+        self, method: str | Entry, data: Views | KernelViews, kernel: Any = "rbf", **options: Any
+    ) -> Plan:
+        entry = self.find(method) if isinstance(method, str) else method
+        features = isinstance(data, Views)
+        if entry in _PMA_ENTRIES:
+            steps = [kernel] if features else []
+            steps += [CVKT()] if entry.name == "pma-cvkt" else []
+            pipeline = make_pipeline(*steps, CombineKernels(), PMAClassifier("precomputed"))
+            return Plan(pipeline, kernel, entry=entry)
+        classifier = PerLabel(entry.name, kernel=kernel if features else "precomputed")
+        takes = "features" if entry.takes == "features" else "views or kernels"  # kernels it makes itself
+        return Plan(classifier, kernel, entry=replace(entry, takes=takes))
+
+    def predict(self, fitted: Any, rows: Any) -> Predictions:
+        return Predictions(np.asarray(fitted.predict(rows)), np.asarray(fitted.predict_proba(rows)))
+
+    def scores(self, y: Array, predicted: Predictions) -> dict[str, float | None]:
+        values, probabilities = predicted.values, np.asarray(predicted.probabilities)
+        known = ~np.isnan(y)
+        right = values == y
+        balanced = []
+        for j in range(y.shape[1]):
+            parts = [right[y[:, j] == k, j] for k in (0, 1)]
+            balanced += [np.mean([part.mean() for part in parts])] if all(map(len, parts)) else []
+        own = np.where(y == 1, probabilities, 1 - probabilities)[known]
+        areas = [(y[known[:, j], j] == 1, probabilities[known[:, j], j]) for j in range(y.shape[1])]
+        return {
+            "AUC": _mean_area(areas),
+            "balanced accuracy": float(np.mean(balanced)) if balanced else None,
+            "accuracy": float(right[known].mean()) if known.any() else None,
+            "log-loss": float(-np.log(np.clip(own, _MIN_PROBABILITY, None)).mean())
+            if known.any()
+            else None,
+        }
+
+    def prior_scores(self, y: Array, train: Array) -> dict[str, float | None]:
+        frequencies = np.tile(np.nan_to_num(np.nanmean(train, axis=0), nan=0.5), (len(y), 1))
+        return self.scores(y, Predictions((frequencies > 0.5).astype(float), frequencies))
+
+    def sample_scores(self, y: Array, values: Array) -> Array:
+        known = ~np.isnan(y)
+        right = ((values == y) & known).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+        return np.asarray(np.where(known.any(axis=1), right, np.nan))
+
+    def check_predictions(self, predicted: Array, n_names: int) -> bool:
+        return Classification().check_predictions(predicted, 2)
+
+
+def _label_values(column: Array, name: str) -> Array:
+    """A label's values; NaN where unknown."""
+    try:
+        return np.array([np.nan if is_unknown(x) else float(x) for x in column])
+    except (TypeError, ValueError):
+        other = next(str(x) for x in column if isinstance(x, str) and x)
+        raise ValueError(
+            f"label {name!r} has the value {other!r}; of several labels each is 1, 0 or unknown"
+        ) from None
+
+
+def is_unknown(row: Any) -> bool:
+    """Whether nothing is known: NaN, NA, None or an empty text, of several labels all of them."""
+    if isinstance(row, np.ndarray):
+        return all(is_unknown(one) for one in row)
+    if row is None or (isinstance(row, str) and not row):
+        return True
+    try:
+        return bool(row != row)
+    except TypeError:  # pandas' NA says neither
+        return True

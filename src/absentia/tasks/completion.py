@@ -4,18 +4,16 @@ Errors are those of :mod:`absentia.data.metrics` over the rows of hidden cells, 
 known: the columns of the samples that have the view.  Kernels are read some rows at a time.
 """
 
-from typing import Any
-
 import numpy as np
 
 from absentia.core import Array
 from absentia.data import KernelViews, metrics, order_kernels
 from absentia.tasks._base import Metric, Task
 
-BLOCK_ROWS = 256  # of a kernel that are looked at together
+_BLOCK_ROWS = 256  # of a kernel that are looked at together
 
 
-class Completion(Task):
+class KernelCompletion(Task):
     """Nothing is predicted: whole kernels are wanted."""
 
     name, family, simplest = "completion", "completer", "mean"
@@ -26,40 +24,32 @@ class Completion(Task):
         Metric("similarity", True, True, "structural similarity of hidden rows seen as pictures"),
     )
 
-    def check_targets(self, y: Array) -> None:
-        """There are none."""
-
     def order_keys(self, y: Array) -> tuple[Array, ...]:
         return ()
 
 
-def score_completion(
-    truth: KernelViews, completed: KernelViews, cells: Array
-) -> dict[str, dict[str, float | None]]:
-    """Every metric on the rows of hidden cells (h, 2): under "" the mean over views, then view by view."""
+def score_hidden_rows(truth: KernelViews, completed: KernelViews, cells: Array) -> dict[str, float | None]:
+    """Every metric on the rows of hidden cells (h, 2), mean over views; None where it cannot be told."""
     cells = cells[np.argsort(order_kernels(truth).numbers[cells[:, 0]], kind="stable")]
     errors, misaligned = row_errors(truth, completed, cells)
-    by_view: dict[str, dict[str, float | None]] = {}
-    for v, name in enumerate(truth.names):
+    by_view = []
+    for v in np.unique(cells[:, 1]):
         own = cells[:, 1] == v
-        if own.any():
-            K, K_hat = hidden_rows(truth, completed, cells[own, 0], v)
-            size = truth.mean_diagonal(name) or 1.0
-            relative = errors[own][~np.isnan(errors[own])]
-            by_view[name] = {
-                "ARE": _number(relative.mean() if len(relative) else np.nan),
-                "CA": _number(misaligned[v]),
-                "Frobenius": _number(np.linalg.norm(K_hat - K) / np.maximum(np.linalg.norm(K), 1e-300)),
-                "similarity": _number(metrics.similarity_of_rows(K, K_hat, data_range=2 * size)),
-            }
-    overall: dict[str, float | None] = {}
-    for metric in Completion.metrics:
-        values = [x for one in by_view.values() if (x := one[metric.name]) is not None]
-        overall[metric.name] = _number(np.mean(values)) if values else None
-    return {"": overall, **by_view}
+        K, K_hat = _hidden_rows(truth, completed, cells[own, 0], v)
+        size = truth.mean_diagonal(truth.names[v]) or 1.0
+        relative = errors[own][~np.isnan(errors[own])]
+        are = relative.mean() if len(relative) else np.nan
+        frobenius = np.linalg.norm(K_hat - K) / np.maximum(np.linalg.norm(K), 1e-300)
+        similarity = metrics.similarity_of_rows(K, K_hat, data_range=2 * size)
+        by_view.append((are, misaligned[v], frobenius, similarity))
+    if np.isinf(by_view).any():
+        raise ValueError("gave values that are not finite")
+    told = [[x for x in values if not np.isnan(x)] for values in zip(*by_view, strict=True)]
+    means = [float(np.mean(values)) if values else None for values in told]
+    return dict(zip((metric.name for metric in KernelCompletion.metrics), means, strict=True))
 
 
-def hidden_rows(truth: KernelViews, completed: KernelViews, rows: Array, v: int) -> tuple[Array, Array]:
+def _hidden_rows(truth: KernelViews, completed: KernelViews, rows: Array, v: int) -> tuple[Array, Array]:
     """Rows of a view's kernel, true and completed, over the samples that have the view.
 
     Columns are in an order that the data decide: neighbours in a picture have to be the same ones
@@ -88,7 +78,7 @@ def row_errors(truth: KernelViews, completed: KernelViews, cells: Array) -> tupl
         own = np.flatnonzero(cells[:, 1] == v)
         columns = np.flatnonzero(truth.observed[:, v])
         products = np.zeros(3)
-        for part in np.array_split(own, max(1, -(-len(own) // BLOCK_ROWS))):
+        for part in np.array_split(own, max(1, -(-len(own) // _BLOCK_ROWS))):
             rows = cells[part, 0]
             K = truth.operator(name).block(np.searchsorted(columns, rows), np.arange(len(columns)))
             K_hat = completed.operator(name).block(rows, columns)
@@ -101,9 +91,3 @@ def row_errors(truth: KernelViews, completed: KernelViews, cells: Array) -> tupl
             norms = np.sqrt(products[1] * products[2])
             misaligned[v] = max(1 - products[0] / norms, 0.0) if norms > 0 else 1.0
     return errors, misaligned
-
-
-def _number(value: Any) -> float | None:
-    if np.isinf(value):
-        raise ValueError("gave values that are not finite")
-    return None if np.isnan(value) else float(value)

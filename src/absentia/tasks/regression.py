@@ -15,7 +15,7 @@ from absentia.tasks._base import Interval, Metric, Predictions, Task, jackknife_
 from absentia.tasks._plan import Plan
 
 _MIN_NUMBERS = 10
-MEAN = "mean of the targets"
+_MEAN = "mean of the targets"
 
 
 class Regression(Task):
@@ -28,7 +28,7 @@ class Regression(Task):
     )
     pattern_metric = metrics[1]
     main_score = "R2"
-    prior_name = MEAN
+    prior_name = _MEAN
     sections = frozenset({"hidden views"})
     wanted = "one number for each sample is wanted: --labels FILE:COLUMN"
     lacking = ("a number", "a number")
@@ -60,7 +60,7 @@ class Regression(Task):
         names = ["ridge-zero", "forest-regression"] if isinstance(data, Views) else ["ridge-zero"]
         return {name: self.plan(name, data, plan.kernel) for name in names if name != plan.name}
 
-    def predict_prior(self, train: Array, n: int) -> Any:
+    def predict_prior(self, train: Array) -> Any:
         return train.mean()
 
     def judge(self, y: Array, predicted: Mapping[str, Array], fold: Array) -> dict[str, dict[str, Any]]:
@@ -76,9 +76,6 @@ class Regression(Task):
         off, spread = ((y - predicted.values) ** 2).sum(), ((y - y.mean()) ** 2).sum()
         r2 = float(1 - off / spread) if spread > 0 else None
         return {"R2": r2, "RMSE": float(np.sqrt(off / len(y)))}
-
-    def prior_scores(self, y: Array, train: Array) -> dict[str, float | None]:
-        return self.scores(y, Predictions(np.full(len(y), train.mean())))
 
     def sample_scores(self, y: Array, values: Array) -> Array:
         return np.asarray((y - values) ** 2)

@@ -12,16 +12,15 @@ import numpy as np
 
 from absentia.core import Array
 from absentia.data import KernelViews, Views
-from absentia.data.survival import Survival as Times
-from absentia.data.survival import as_survival, concordant_pairs
+from absentia.data.survival import Survival, as_survival, concordant_pairs
 from absentia.tasks._base import Interval, Metric, Predictions, Task, jackknife_error, normal_interval
 from absentia.tasks._plan import Plan
 
 _MIN_EVENTS = 5
-_ZERO_FILLED, NO_MODEL = "cox, zero-filled kernels", "no model"
+_ZERO_FILLED, _NO_MODEL = "cox, zero-filled kernels", "no model"
 
 
-class Survival(Task):
+class SurvivalAnalysis(Task):
     """A time and an event for each sample: `y` has the columns time and event (1: it happened)."""
 
     name, family, simplest = "survival", "survival", "cox-zero"
@@ -34,7 +33,7 @@ class Survival(Task):
         ),
     )
     main_score = "concordance"
-    prior_name = NO_MODEL
+    prior_name = _NO_MODEL
     wanted = "times and events are wanted: --labels FILE:TIME,EVENT"
     lacking = ("a time or an event", "a time")
     no_view = "no usable view: mean risk returned"
@@ -72,15 +71,15 @@ class Survival(Task):
         return {_ZERO_FILLED: self.plan("cox-zero", data, plan.kernel, options=options)}
 
     def output_columns(self, fitted: Any) -> list[str]:
-        return ["risk", *(f"survival={time:.6g}" for time in event_quartiles(fitted).tolist())]
+        return ["risk", *(f"survival={time:.6g}" for time in _event_quartiles(fitted).tolist())]
 
     def output_rows(self, fitted: Any, rows: Any) -> tuple[list[list[str]], list[str]]:
         risk = self.predict(fitted, rows).values
-        survival = fitted.predict_survival_function(rows, event_quartiles(fitted))
+        survival = fitted.predict_survival_function(rows, _event_quartiles(fitted))
         cells = [[f"{x:.6g}" for x in row] for row in np.column_stack([risk, survival])]
         return cells, self._remarks(fitted, rows)
 
-    def predict_prior(self, train: Array, n: int) -> Any:
+    def predict_prior(self, train: Array) -> Any:
         return 0.0
 
     def describe(self, fitted: Any, y: Array) -> dict[str, Any]:
@@ -90,7 +89,7 @@ class Survival(Task):
         return [f"{int(y[:, 1].sum())} events"]
 
     def judge(self, y: Array, predicted: Mapping[str, Array], fold: Array) -> dict[str, dict[str, Any]]:
-        times = Times(y[:, 0], y[:, 1] == 1)
+        times = Survival(y[:, 0], y[:, 1] == 1)
         return {name: {"concordance": concordance(times, risk, fold)} for name, risk in predicted.items()}
 
     def find_strength(self, fitted: Any) -> Any:
@@ -104,29 +103,26 @@ class Survival(Task):
         )
         return {"concordance": float(right.sum() / pairs.sum()) if pairs.any() else None}
 
-    def prior_scores(self, y: Array, train: Array) -> dict[str, float | None]:
-        return self.scores(y, Predictions(np.zeros(len(y))))
 
-
-def event_quartiles(fitted: Any) -> Array:
+def _event_quartiles(fitted: Any) -> Array:
     """Times by which a quarter, half and three quarters of the times with events in training had come."""
     return np.unique(np.quantile(fitted.event_times_, [0.25, 0.5, 0.75], method="lower"))
 
 
-def concordance(y: Times, risk: Array, fold: Array) -> Interval:
+def concordance(y: Survival, risk: Array, fold: Array) -> Interval:
     """The concordance index of samples of the same fold; one half is chance."""
     value, error = _jackknife(*_count_pairs(y, risk, fold))
     return normal_interval(value, error, 0.0, 1.0)
 
 
-def concordance_gain(y: Times, risk: Array, other: Array, fold: Array) -> Interval:
+def concordance_gain(y: Survival, risk: Array, other: Array, fold: Array) -> Interval:
     """How much larger the concordance of `risk` is than that of `other`."""
     right, pairs = _count_pairs(y, risk, fold)
     value, error = _jackknife(right - _count_pairs(y, other, fold)[0], pairs)
     return normal_interval(value, error, -1.0, 1.0)
 
 
-def _count_pairs(y: Times, risk: Array, fold: Array) -> tuple[Array, Array]:
+def _count_pairs(y: Survival, risk: Array, fold: Array) -> tuple[Array, Array]:
     """Pairs of each sample that are in order, and all of them, within its fold."""
     right, pairs = np.zeros(len(risk)), np.zeros(len(risk))
     for k in np.unique(fold):

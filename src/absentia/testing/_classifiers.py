@@ -7,22 +7,31 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
-from absentia.testing._tools import N, assert_close, data, exact, refused, register, subset
+from absentia.testing._tools import (
+    N,
+    assert_close,
+    data,
+    exact,
+    hide_all,
+    refused,
+    register,
+    select_samples,
+)
 
 # ----------------------------------------------------------------------------------------------- decisions
 
 
 @register("classifier")
-def the_decision_is_the_largest_weighted_probability(classifier: Any) -> None:
+def _the_decision_is_the_largest_weighted_probability(classifier: Any) -> None:
     """Of classifiers without probabilities, the largest score."""
     X, y = data(classifier)
     if "probability" in classifier.get_params():
         classifier.set_params(probability=True)
     a, b = np.arange(0, N, 2), np.arange(1, N, 2)
-    new = subset(X, b, a)
+    new = select_samples(X, b, a)
     some_empty = new.hide(np.tile(np.arange(len(b))[:, None] % 5 > 0, 6))
     for labels in (y < 4, y % 3):
-        fitted = clone(classifier).fit(subset(X, a), labels[a])
+        fitted = clone(classifier).fit(select_samples(X, a), labels[a])
         assert fitted.decision_weights_.shape == fitted.classes_.shape
         for rows in (new, some_empty):
             if hasattr(fitted, "predict_proba"):
@@ -34,7 +43,7 @@ def the_decision_is_the_largest_weighted_probability(classifier: Any) -> None:
 
 
 @register("classifier")
-def renaming_classes_permutes_scores_and_probabilities(classifier: Any) -> None:
+def _renaming_classes_permutes_scores_and_probabilities(classifier: Any) -> None:
     """To 1e-8, at its own tolerance: no fold, start or sign hangs on what classes are called."""
     X, y = data(classifier)
     if "probability" in classifier.get_params():
@@ -52,7 +61,7 @@ def renaming_classes_permutes_scores_and_probabilities(classifier: Any) -> None:
 
 
 @register("classifier")
-def a_search_over_c(classifier: Any) -> None:
+def _a_search_over_c(classifier: Any) -> None:
     if "C" not in classifier.get_params():
         return
     X, y = data(classifier)
@@ -62,35 +71,32 @@ def a_search_over_c(classifier: Any) -> None:
 
 
 @register("classifier")
-def classes_are_said(classifier: Any) -> None:
+def _classes_are_said(classifier: Any) -> None:
     X, y = data(classifier)
     assert is_classifier(classifier)
     assert classifier.fit(X, y < 5).classes_.tolist() == [False, True]
     fitted = classifier.fit(X, y % 3)
-    assert fitted.decision_function(subset(X, np.zeros(0, int), np.arange(N))).shape == (0, 3)
+    assert fitted.decision_function(select_samples(X, np.zeros(0, int), np.arange(N))).shape == (0, 3)
 
 
 # -------------------------------------------------------------------------------------- labels and weights
 
 
-_BAD_LABELS = {
-    "nan": (np.full(N, np.nan), r"60 label\(s\) are NaN or None, e.g. of"),
-    "one nan": (
-        np.where(np.arange(N) == 3, np.nan, np.arange(N) % 2.0),
-        r"1 label\(s\) are NaN or None, e.g. of 3;",
-    ),
-    "complex": (np.arange(N) % 2 + 1j, "labels are complex numbers"),
-    "continuous": (np.linspace(0, 1, N), r"continuous|label type"),
-    "two columns": (np.column_stack([np.arange(N) % 2] * 2), r"1d array|shape"),
-    "too few": (np.arange(N - 1) % 2, f"{N - 1} labels came for {N}"),
-    "one class": (np.ones(N, int), r"class\(es\) \[1.*two classes or more"),
-}
+_BAD_LABELS = (
+    (np.full(N, np.nan), r"60 label\(s\) are NaN or None, e.g. of"),
+    (np.where(np.arange(N) == 3, np.nan, np.arange(N) % 2.0), r"1 label\(s\) are NaN or None, e.g. of 3;"),
+    (np.arange(N) % 2 + 1j, "labels are complex numbers"),
+    (np.linspace(0, 1, N), r"continuous|label type"),
+    (np.column_stack([np.arange(N) % 2] * 2), r"1d array|shape"),
+    (np.arange(N - 1) % 2, f"{N - 1} labels came for {N}"),
+    (np.ones(N, int), r"class\(es\) \[1.*two classes or more"),
+)
 
 
 @register("classifier")
-def labels_that_are_none_are_refused(classifier: Any) -> None:
+def _labels_that_are_none_are_refused(classifier: Any) -> None:
     X, _ = data(classifier)
-    for labels, sentence in _BAD_LABELS.values():
+    for labels, sentence in _BAD_LABELS:
         with refused(ValueError, sentence):
             clone(classifier).fit(X, labels)
 
@@ -105,7 +111,7 @@ _LABELS: dict[Any, list[Any]] = {
 
 
 @register("classifier")
-def labels_of_any_kind_come_back(classifier: Any) -> None:
+def _labels_of_any_kind_come_back(classifier: Any) -> None:
     X, y = data(classifier)
     for kind, names in _LABELS.items():
         labels = np.array(names, dtype=kind)[(y < 5).astype(int)]
@@ -119,7 +125,7 @@ def labels_of_any_kind_come_back(classifier: Any) -> None:
 
 
 @register("classifier")
-def a_class_of_weight_zero_is_none(classifier: Any) -> None:
+def _a_class_of_weight_zero_is_none(classifier: Any) -> None:
     X, y = data(classifier)
     keep = np.arange(N) >= 15
     labels = np.where(keep, np.where(y < 5, 1, 0), 7)
@@ -127,7 +133,7 @@ def a_class_of_weight_zero_is_none(classifier: Any) -> None:
 
 
 @register("classifier")
-def weights_of_classes_are_weights_of_their_samples(classifier: Any) -> None:
+def _weights_of_classes_are_weights_of_their_samples(classifier: Any) -> None:
     """But for the prior, which is how frequent the classes are, not how much their errors cost."""
     if "class_weight" not in classifier.get_params():
         return
@@ -138,21 +144,21 @@ def weights_of_classes_are_weights_of_their_samples(classifier: Any) -> None:
     rows = (by_class._coverage(X) >= 0.01).all(axis=1)
     assert rows.sum() > N / 2
     assert_close(by_class.decision_function(X)[rows], by_sample.decision_function(X)[rows], 1e-6)
-    nothing = X.hide(np.zeros(X.observed.shape, bool))
+    nothing = hide_all(X)
     np.testing.assert_allclose(by_class.decision_function(nothing), 2 * low.mean() - 1)
 
 
 @register("classifier")
-def a_class_without_a_view_is_refused(classifier: Any) -> None:
+def _a_class_without_a_view_is_refused(classifier: Any) -> None:
     X, y = data(classifier)
     with refused(ValueError, r"the class\(es\) \[0, 1\] of \[0, 1, 2\]; .* each with a view somewhere"):
         classifier.fit(X.hide(np.repeat(y[:, None] != 3, 6, axis=1)), np.where(y == 3, 2, y % 2))
 
 
 @register("classifier")
-def without_any_view_there_is_the_prior(classifier: Any) -> None:
+def _without_any_view_there_is_the_prior(classifier: Any) -> None:
     X, y = data(classifier)
-    nothing = X.hide(np.zeros(X.observed.shape, bool))
+    nothing = hide_all(X)
     for labels, weight in ((y < 4, None), (y % 3, None), (y % 3, 1.0 + y)):
         fitted = clone(classifier).fit(X, labels, sample_weight=weight)
         weight = np.ones(N) if weight is None else weight
@@ -169,13 +175,13 @@ def without_any_view_there_is_the_prior(classifier: Any) -> None:
 
 
 @register("probabilities")
-def probabilities_are_probabilities_and_better_than_the_prior(classifier: Any) -> None:
+def _probabilities_are_probabilities_and_better_than_the_prior(classifier: Any) -> None:
     X, y = data(classifier, 200)
     train, test = np.arange(0, 200, 2), np.arange(1, 200, 2)
     for labels in (y < 5, y % 3):
         machine = clone(classifier).set_params(probability=True)
-        machine.fit(subset(X, train), labels[train])
-        probabilities = machine.predict_proba(subset(X, test, train))
+        machine.fit(select_samples(X, train), labels[train])
+        probabilities = machine.predict_proba(select_samples(X, test, train))
         np.testing.assert_allclose(probabilities.sum(axis=1), 1)
         assert (probabilities >= 0).all()
         true = probabilities[np.arange(100), labels[test].astype(int)]
@@ -184,7 +190,7 @@ def probabilities_are_probabilities_and_better_than_the_prior(classifier: Any) -
 
 
 @register("probabilities")
-def calibration_changes_no_score(classifier: Any) -> None:
+def _calibration_changes_no_score(classifier: Any) -> None:
     X, y = data(classifier)
     plain = clone(classifier).set_params(probability=False).fit(X, y < 5)
     calibrated = clone(classifier).set_params(probability=True).fit(X, y < 5)
@@ -192,26 +198,26 @@ def calibration_changes_no_score(classifier: Any) -> None:
 
 
 @register("probabilities")
-def without_any_view_probabilities_are_the_frequencies(classifier: Any) -> None:
+def _without_any_view_probabilities_are_the_frequencies(classifier: Any) -> None:
     X, y = data(classifier)
-    nothing = X.hide(np.zeros(X.observed.shape, bool))
+    nothing = hide_all(X)
     fitted = classifier.set_params(probability=True).fit(X, y % 3)
     np.testing.assert_allclose(fitted.predict_proba(nothing), np.tile(np.bincount(y % 3) / N, (N, 1)))
 
 
 @register("probabilities")
-def the_order_of_samples_changes_no_probability(classifier: Any) -> None:
+def _the_order_of_samples_changes_no_probability(classifier: Any) -> None:
     """Folds are cut by what the samples are; where rounding turns a branch, many fits may move a little."""
     X, y = data(classifier)
     order = np.random.default_rng(0).permutation(N)
-    permuted = subset(X, order)
+    permuted = select_samples(X, order)
     machine = clone(classifier).set_params(probability=True)
     fitted, other = clone(machine).fit(X, y % 3), clone(machine).fit(permuted, y[order] % 3)
     np.testing.assert_allclose(other.predict_proba(permuted), fitted.predict_proba(X)[order], atol=1e-5)
 
 
 @register("probabilities")
-def without_probability_there_is_no_predict_proba(classifier: Any) -> None:
+def _without_probability_there_is_no_predict_proba(classifier: Any) -> None:
     X, y = data(classifier)
     assert not hasattr(clone(classifier).set_params(probability=False).fit(X, y < 5), "predict_proba")
     with refused(NotFittedError, "not fitted"):
@@ -225,7 +231,7 @@ def without_probability_there_is_no_predict_proba(classifier: Any) -> None:
 
 
 @register("probabilities")
-def probabilities_want_two_samples_of_every_class(classifier: Any) -> None:
+def _probabilities_want_two_samples_of_every_class(classifier: Any) -> None:
     X, _ = data(classifier)
     with refused(ValueError, "at least two samples with a view of every class"):
         classifier.set_params(probability=True).fit(X, np.arange(N) == 3)
@@ -235,7 +241,7 @@ def probabilities_want_two_samples_of_every_class(classifier: Any) -> None:
 
 
 @register("iterative")
-def how_it_ended_is_said(classifier: Any) -> None:
+def _how_it_ended_is_said(classifier: Any) -> None:
     X, y = data(classifier)
     classifier.fit(X, y < 5)
     assert classifier.n_iter_ >= 1
@@ -246,7 +252,7 @@ def how_it_ended_is_said(classifier: Any) -> None:
 
 
 @register("iterative")
-def a_callback_sees_every_step_and_can_stop(classifier: Any) -> None:
+def _a_callback_sees_every_step_and_can_stop(classifier: Any) -> None:
     if "callback" not in classifier.get_params():
         return
     X, y = data(classifier)
@@ -264,7 +270,7 @@ def a_callback_sees_every_step_and_can_stop(classifier: Any) -> None:
 
 
 @register("machine")
-def what_a_machine_learned_is_said(classifier: Any) -> None:
+def _what_a_machine_learned_is_said(classifier: Any) -> None:
     X, y = data(classifier)
     classifier.fit(X, y < 5)
     assert classifier.weights_.shape == (6,)
@@ -281,7 +287,7 @@ def what_a_machine_learned_is_said(classifier: Any) -> None:
 
 
 @register("machine")
-def a_machine_rests_on_what_it_carries(classifier: Any) -> None:
+def _a_machine_rests_on_what_it_carries(classifier: Any) -> None:
     """Training samples without a coefficient, and views without a weight, can be left out."""
     X, y = data(classifier)
     fitted = classifier.fit(X, y < 5)
@@ -290,7 +296,7 @@ def a_machine_rests_on_what_it_carries(classifier: Any) -> None:
     carried = np.flatnonzero(rests.any(axis=1))
     np.testing.assert_array_equal(carried, np.intersect1d(carried, fitted.support_))
     small = fitted.restricted(carried)
-    rows = subset(X, np.arange(N), carried)
+    rows = select_samples(X, np.arange(N), carried)
     np.testing.assert_array_equal(small.ids_, X.ids[carried])
     assert small.n_features_in_ == len(carried)
     assert_close(small.decision_function(rows), fitted.decision_function(X), 1e-12)

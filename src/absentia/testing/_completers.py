@@ -10,8 +10,7 @@ from sklearn.exceptions import NotFittedError
 from absentia.core import Array
 from absentia.data import KernelViews, Views, missingness
 from absentia.methods.completion import Completer
-from absentia.testing._problems import REORDERED, noisy, random_kernels, random_problem, refused
-from absentia.testing._tools import by_name
+from absentia.testing._tools import REORDERED, add_noise, random_kernels, random_problem, refused, register
 
 _SEEDS = [(0, 0.2), (1, 0.35), (2, 0.5)]
 
@@ -35,7 +34,8 @@ def _thin_problem(n: int = 20, ranks: tuple[int, ...] = (3, 4, 6), seed: int = 0
 # --------------------------------------------------------------------------------------- what comes out
 
 
-def observed_values_are_untouched_to_the_bit(completer: Completer) -> None:
+@register("completer")
+def _observed_values_are_untouched_to_the_bit(completer: Completer) -> None:
     for seed, absent in _SEEDS:
         kv = random_problem(absent=absent, seed=seed)
         done = completer.fit_transform(kv)
@@ -46,19 +46,22 @@ def observed_values_are_untouched_to_the_bit(completer: Completer) -> None:
             np.testing.assert_array_equal(done.block(name)[block], kv.block(name))
 
 
-def the_result_is_symmetric_and_positive_semidefinite(completer: Completer) -> None:
+@register("completer")
+def _the_result_is_symmetric_and_positive_semidefinite(completer: Completer) -> None:
     for seed, absent in _SEEDS:
         K = completer.fit_transform(random_problem(absent=absent, seed=seed)).to_dense()
         np.testing.assert_array_equal(K, K.transpose(0, 2, 1))
         assert np.linalg.eigvalsh(K).min() > -1e-10
 
 
-def nothing_missing_changes_nothing(completer: Completer) -> None:
+@register("completer")
+def _nothing_missing_changes_nothing(completer: Completer) -> None:
     K = random_kernels()
     np.testing.assert_array_equal(completer.fit_transform(KernelViews.from_dense(K)).to_dense(), K)
 
 
-def single_precision_blocks_are_kept_to_the_bit(completer: Completer) -> None:
+@register("completer")
+def _single_precision_blocks_are_kept_to_the_bit(completer: Completer) -> None:
     K = random_kernels().astype(np.float32)
     kv = KernelViews.from_dense(K, observed=missingness.mcar((40, 4), 0.3, random_state=0))
     done = completer.fit_transform(kv)
@@ -66,7 +69,8 @@ def single_precision_blocks_are_kept_to_the_bit(completer: Completer) -> None:
     np.testing.assert_array_equal(done.block("view0")[block], K[0][block])
 
 
-def new_rows_keep_what_was_observed_and_are_complete(completer: Completer) -> None:
+@register("completer")
+def _new_rows_keep_what_was_observed_and_are_complete(completer: Completer) -> None:
     kv, train, new = random_problem(50), np.arange(40), np.arange(40, 50)
     rows = kv[np.ix_(new, train)]
     done = completer.fit(kv[np.ix_(train, train)]).transform(rows)
@@ -78,7 +82,8 @@ def new_rows_keep_what_was_observed_and_are_complete(completer: Completer) -> No
         np.testing.assert_array_equal(done.diagonal(name)[present], rows.diagonal(name))
 
 
-def a_score_is_better_the_less_is_missed(completer: Completer) -> None:
+@register("completer")
+def _a_score_is_better_the_less_is_missed(completer: Completer) -> None:
     kv, full = random_problem(), KernelViews.from_dense(random_kernels())
     completer.fit(kv)
     assert completer.score(kv, truth=full) <= 0
@@ -88,7 +93,8 @@ def a_score_is_better_the_less_is_missed(completer: Completer) -> None:
 # ------------------------------------------------------------------------------ what changes nothing
 
 
-def permuting_samples_permutes_the_result(completer: Completer) -> None:
+@register("completer")
+def _permuting_samples_permutes_the_result(completer: Completer) -> None:
     """Whether their ids go with them or are given anew."""
     for kv in (random_problem(), _thin_problem()):
         order = np.random.default_rng(0).permutation(len(kv))
@@ -98,7 +104,8 @@ def permuting_samples_permutes_the_result(completer: Completer) -> None:
         _assert_same(completer.fit_transform(renumbered).to_dense(), straight)
 
 
-def reordering_views_reorders_the_result(completer: Completer) -> None:
+@register("completer")
+def _reordering_views_reorders_the_result(completer: Completer) -> None:
     for kv in (random_problem(), _thin_problem()):
         straight = completer.fit_transform(kv).to_dense()[::-1]
         _assert_same(completer.fit_transform(kv.select(kv.names[::-1])).to_dense(), straight)
@@ -107,16 +114,18 @@ def reordering_views_reorders_the_result(completer: Completer) -> None:
         )
 
 
-def rounding_changes_nothing_that_shows(completer: Completer) -> None:
+@register("completer")
+def _rounding_changes_nothing_that_shows(completer: Completer) -> None:
     """Another processor, or number of threads, rounds the last digits differently; so does this."""
     for kv, sizes in ((random_problem(), (1e-15, 1e-13)), (_thin_problem(), (1e-14,))):
         straight, rng = completer.fit_transform(kv).to_dense(), np.random.default_rng(0)
         for size in sizes:
-            rounded = KernelViews.from_dense(noisy(kv.to_dense(), size, rng))
+            rounded = KernelViews.from_dense(add_noise(kv.to_dense(), size, rng))
             _assert_same(completer.fit_transform(rounded).to_dense(), straight)
 
 
-def scaling_a_view_scales_its_result_and_no_other(completer: Completer) -> None:
+@register("completer")
+def _scaling_a_view_scales_its_result_and_no_other(completer: Completer) -> None:
     kv = random_problem()
     straight = completer.fit_transform(kv).to_dense()
     for scales in ([1.0, 1e6, 1e-6, 7.0], [1e-6] * 4):
@@ -125,7 +134,8 @@ def scaling_a_view_scales_its_result_and_no_other(completer: Completer) -> None:
         _assert_same(completer.fit_transform(scaled).to_dense() / scale, straight)
 
 
-def inputs_are_not_changed(completer: Completer) -> None:
+@register("completer")
+def _inputs_are_not_changed(completer: Completer) -> None:
     kv = random_problem()
     before = kv.to_dense()
     completer.fit_transform(kv)
@@ -135,14 +145,16 @@ def inputs_are_not_changed(completer: Completer) -> None:
 # ------------------------------------------------------------------------------- how estimators behave
 
 
-def fitting_twice_is_fitting_once(completer: Completer) -> None:
+@register("completer")
+def _fitting_twice_is_fitting_once(completer: Completer) -> None:
     kv, other = random_problem(), random_problem(30, 3, 0.1, seed=1)
     once = completer.fit_transform(kv).to_dense()
     completer.fit(other)
     np.testing.assert_array_equal(completer.fit_transform(kv).to_dense(), once)
 
 
-def fit_then_transform_equals_fit_transform(completer: Completer) -> None:
+@register("completer")
+def _fit_then_transform_equals_fit_transform(completer: Completer) -> None:
     kv = random_problem()
     done = completer.fit_transform(kv).to_dense()
     np.testing.assert_array_equal(completer.fit(kv).transform(kv).to_dense(), done)
@@ -150,13 +162,15 @@ def fit_then_transform_equals_fit_transform(completer: Completer) -> None:
     np.testing.assert_array_equal(completer.ids_, kv.ids)
 
 
-def fitting_overwrites_no_parameter(completer: Completer) -> None:
+@register("completer")
+def _fitting_overwrites_no_parameter(completer: Completer) -> None:
     before = dict(completer.get_params())
     completer.fit(random_problem())
     assert completer.get_params() == before
 
 
-def clones_pickles_and_states_are_lossless(completer: Completer) -> None:
+@register("completer")
+def _clones_pickles_and_states_are_lossless(completer: Completer) -> None:
     kv = random_problem()
     done = completer.fit_transform(kv).to_dense()
     assert clone(completer).get_params() == completer.get_params()
@@ -168,12 +182,14 @@ def clones_pickles_and_states_are_lossless(completer: Completer) -> None:
 # ------------------------------------------------------------------------------------ what is refused
 
 
-def nothing_is_transformed_before_fitting(completer: Completer) -> None:
+@register("completer")
+def _nothing_is_transformed_before_fitting(completer: Completer) -> None:
     with refused(NotFittedError):
         clone(completer).transform(random_problem())
 
 
-def kernels_beyond_what_numbers_hold_are_refused_by_name(completer: Completer) -> None:
+@register("completer")
+def _kernels_beyond_what_numbers_hold_are_refused_by_name(completer: Completer) -> None:
     for scale in (1e-300, 1e-200, 1e200, 1e300):
         K = random_problem().to_dense()
         K[1] *= scale
@@ -181,7 +197,8 @@ def kernels_beyond_what_numbers_hold_are_refused_by_name(completer: Completer) -
             completer.fit(KernelViews.from_dense(K))
 
 
-def wrong_input_is_named(completer: Completer) -> None:
+@register("completer")
+def _wrong_input_is_named(completer: Completer) -> None:
     with refused(TypeError, "KernelViews are wanted, not Views", "ViewKernels"):
         completer.fit(Views.from_dict({"a": np.ones((3, 1))}))  # type: ignore[arg-type]
     wrong: Any
@@ -203,31 +220,9 @@ def wrong_input_is_named(completer: Completer) -> None:
         completer.transform(kv[np.ix_([0, 1], [2, 3])])
 
 
-def square_kernels_with_another_mask_are_not_taken_for_the_training_ones(completer: Completer) -> None:
+@register("completer")
+def _square_kernels_with_another_mask_are_not_taken_for_the_training_ones(completer: Completer) -> None:
     kv = random_problem(absent=0.1)
     keep = missingness.mcar(kv, 0.1, random_state=3)
     with refused(ValueError, "other samples are absent"):
         completer.fit(kv).transform(kv.hide(keep))
-
-
-COMPLETER_CHECKS = by_name(
-    observed_values_are_untouched_to_the_bit,
-    the_result_is_symmetric_and_positive_semidefinite,
-    nothing_missing_changes_nothing,
-    single_precision_blocks_are_kept_to_the_bit,
-    new_rows_keep_what_was_observed_and_are_complete,
-    a_score_is_better_the_less_is_missed,
-    permuting_samples_permutes_the_result,
-    reordering_views_reorders_the_result,
-    rounding_changes_nothing_that_shows,
-    scaling_a_view_scales_its_result_and_no_other,
-    inputs_are_not_changed,
-    fitting_twice_is_fitting_once,
-    fit_then_transform_equals_fit_transform,
-    fitting_overwrites_no_parameter,
-    clones_pickles_and_states_are_lossless,
-    nothing_is_transformed_before_fitting,
-    kernels_beyond_what_numbers_hold_are_refused_by_name,
-    wrong_input_is_named,
-    square_kernels_with_another_mask_are_not_taken_for_the_training_ones,
-)

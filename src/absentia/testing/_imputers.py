@@ -1,19 +1,16 @@
-"""Invariants of imputers: estimators that complete one matrix with missing entries (NaN)."""
+"""Checks of imputers, which complete one matrix with missing entries (NaN), beyond scikit-learn's own."""
 
 import pickle
 import tempfile
-import warnings
-from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from absentia.core import Array
 from absentia.methods.models import load, save
-from absentia.testing._problems import REORDERED, refused
+from absentia.testing._tools import REORDERED, assert_close, refused, register
 
 
 def _make_matrix(n: int = 36, m: int = 5, seed: int = 0) -> Array:
@@ -34,32 +31,32 @@ def _check_completed(completed: Any, X: Array) -> None:
     np.testing.assert_array_equal(np.asarray(completed)[observed], X[observed])
 
 
-def _check_close(completed: Array, expected: Array) -> None:
-    np.testing.assert_allclose(completed, expected, atol=REORDERED * np.abs(expected).max())
-
-
 # ------------------------------------------------------------------------------------------ what comes out
 
 
-def observed_entries_stay_and_missing_ones_are_filled(imputer: Any) -> None:
+@register("imputer")
+def _observed_entries_stay_and_missing_ones_are_filled(imputer: Any) -> None:
     for seed in range(3):
         X = _make_matrix(seed=seed)
         _check_completed(imputer.fit_transform(X), X)
 
 
-def new_rows_keep_their_entries_and_are_filled(imputer: Any) -> None:
+@register("imputer")
+def _new_rows_keep_their_entries_and_are_filled(imputer: Any) -> None:
     X = _make_matrix(50)
     imputer.fit(X[:36])
     _check_completed(imputer.transform(X[36:]), X[36:])
     _check_completed(imputer.transform(X[40:41]), X[40:41])
 
 
-def a_complete_matrix_is_returned_as_it_is(imputer: Any) -> None:
+@register("imputer")
+def _a_complete_matrix_is_returned_as_it_is(imputer: Any) -> None:
     X = np.nan_to_num(_make_matrix())
     np.testing.assert_array_equal(imputer.fit_transform(X), X)
 
 
-def fit_then_transform_equals_fit_transform(imputer: Any) -> None:
+@register("imputer")
+def _fit_then_transform_equals_fit_transform(imputer: Any) -> None:
     X = _make_matrix()
     completed = clone(imputer).fit_transform(X)
     np.testing.assert_array_equal(imputer.fit(X).transform(X), completed)
@@ -68,23 +65,26 @@ def fit_then_transform_equals_fit_transform(imputer: Any) -> None:
 # ------------------------------------------------------------------------------------- what changes nothing
 
 
-def permuting_rows_and_columns_permutes_the_result(imputer: Any) -> None:
+@register("imputer")
+def _permuting_rows_and_columns_permutes_the_result(imputer: Any) -> None:
     X, rng = _make_matrix(), np.random.default_rng(1)
     order = np.ix_(rng.permutation(len(X)), rng.permutation(X.shape[1]))
     completed = clone(imputer).fit_transform(X)
-    _check_close(imputer.fit_transform(X[order]), completed[order])
+    assert_close(imputer.fit_transform(X[order]), completed[order], REORDERED)
 
 
-def scaling_columns_scales_the_result(imputer: Any) -> None:
+@register("imputer")
+def _scaling_columns_scales_the_result(imputer: Any) -> None:
     """For imputers whose attribute ``scale_equivariant`` is true."""
     if not getattr(imputer, "scale_equivariant", False):
         return
     X, units = _make_matrix(), np.array([1e-6, 1.0, 5.0, 1e3, 1e6])
     completed = clone(imputer).fit_transform(X)
-    _check_close(imputer.fit_transform(X * units) / units, completed)
+    assert_close(imputer.fit_transform(X * units) / units, completed, REORDERED)
 
 
-def inputs_are_not_changed(imputer: Any) -> None:
+@register("imputer")
+def _inputs_are_not_changed(imputer: Any) -> None:
     X = _make_matrix()
     before = X.copy()
     imputer.fit_transform(X)
@@ -92,7 +92,8 @@ def inputs_are_not_changed(imputer: Any) -> None:
     np.testing.assert_array_equal(X, before)
 
 
-def results_are_not_changed_with_the_input(imputer: Any) -> None:
+@register("imputer")
+def _results_are_not_changed_with_the_input(imputer: Any) -> None:
     X = _make_matrix()
     before = X.copy()
     completed = imputer.fit(X).transform(X)
@@ -100,7 +101,8 @@ def results_are_not_changed_with_the_input(imputer: Any) -> None:
     np.testing.assert_array_equal(imputer.transform(before), completed)
 
 
-def the_global_random_state_is_neither_read_nor_moved(imputer: Any) -> None:
+@register("imputer")
+def _the_global_random_state_is_neither_read_nor_moved(imputer: Any) -> None:
     X, state = _make_matrix(), np.random.get_state()  # noqa: NPY002
     try:
         np.random.seed(3)  # noqa: NPY002
@@ -116,26 +118,16 @@ def the_global_random_state_is_neither_read_nor_moved(imputer: Any) -> None:
 # ----------------------------------------------------------------------------------- how estimators behave
 
 
-def fitting_twice_is_fitting_once(imputer: Any) -> None:
+@register("imputer")
+def _fitting_twice_is_fitting_once(imputer: Any) -> None:
     X = _make_matrix()
     completed = clone(imputer).fit_transform(X)
     imputer.fit(_make_matrix(28, 3, seed=1))
     np.testing.assert_array_equal(imputer.fit_transform(X), completed)
 
 
-def fitting_overwrites_no_parameter(imputer: Any) -> None:
-    before = dict(imputer.get_params())
-    imputer.fit(_make_matrix())
-    assert imputer.get_params() == before
-
-
-def parameters_can_be_read_and_set(imputer: Any) -> None:
-    parameters = imputer.get_params()
-    assert clone(imputer).get_params() == parameters
-    assert type(imputer)().set_params(**parameters).get_params() == parameters
-
-
-def saved_and_pickled_imputers_complete_the_same(imputer: Any) -> None:
+@register("imputer")
+def _saved_and_pickled_imputers_complete_the_same(imputer: Any) -> None:
     X = _make_matrix(50)
     imputer.fit(X[:36])
     with tempfile.TemporaryDirectory() as folder:
@@ -148,81 +140,9 @@ def saved_and_pickled_imputers_complete_the_same(imputer: Any) -> None:
 # --------------------------------------------------------------------------------------- what is refused
 
 
-def nothing_is_transformed_before_fitting(imputer: Any) -> None:
-    with refused(NotFittedError):
-        imputer.transform(_make_matrix())
-
-
-def a_column_without_observed_entries_is_refused_by_its_number(imputer: Any) -> None:
+@register("imputer")
+def _a_column_without_observed_entries_is_refused_by_its_number(imputer: Any) -> None:
     X = _make_matrix()
     X[:, 3] = np.nan
     with refused(ValueError, "column 3"):
         imputer.fit(X)
-
-
-def wrong_input_is_refused(imputer: Any) -> None:
-    X = _make_matrix()
-    infinite = X.copy()
-    infinite[0, 0] = np.inf
-    with refused(ValueError, "infinity"):
-        imputer.fit(infinite)
-    with refused(ValueError, "2D array"):
-        imputer.fit(X[0])
-    with refused(ValueError, "features"):
-        imputer.fit(X).transform(X[:, :3])
-
-
-#: Invariants by name.
-IMPUTER_CHECKS: dict[str, Callable[[Any], None]] = {
-    check.__name__: check
-    for check in (
-        observed_entries_stay_and_missing_ones_are_filled,
-        new_rows_keep_their_entries_and_are_filled,
-        a_complete_matrix_is_returned_as_it_is,
-        fit_then_transform_equals_fit_transform,
-        permuting_rows_and_columns_permutes_the_result,
-        scaling_columns_scales_the_result,
-        inputs_are_not_changed,
-        results_are_not_changed_with_the_input,
-        the_global_random_state_is_neither_read_nor_moved,
-        fitting_twice_is_fitting_once,
-        fitting_overwrites_no_parameter,
-        parameters_can_be_read_and_set,
-        saved_and_pickled_imputers_complete_the_same,
-        nothing_is_transformed_before_fitting,
-        a_column_without_observed_entries_is_refused_by_its_number,
-        wrong_input_is_refused,
-    )
-}
-
-
-def check_imputer(imputer: Any, *, without: Collection[str] = ()) -> None:
-    """Check the invariants of imputers, but for those in `without`; an error names the one that fails.
-
-    Parameters
-    ----------
-    imputer : estimator derived from :class:`absentia.methods.base.Estimator`
-        Unfitted, with ``fit(X)`` and ``transform(X)``; it is cloned for every check.  It completes matrices
-        of any size, so that no kernel of rows or columns may be given to it.  If its attribute
-        ``scale_equivariant`` is true, the units of columns must not matter.
-    without : collection of str
-        Names of invariants (see :data:`IMPUTER_CHECKS`) that the method is not meant to have.
-
-    Examples
-    --------
-    >>> from absentia import PMAImputer, testing
-    >>> testing.check_imputer(PMAImputer(row_kernel="none"))
-    """
-    unknown = [name for name in without if name not in IMPUTER_CHECKS]
-    if unknown:
-        raise ValueError(f"there is no check {unknown[0]!r}; the checks are {list(IMPUTER_CHECKS)}")
-    for name, check in IMPUTER_CHECKS.items():
-        if name in without:
-            continue
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # no fault of an iteration that says so
-                check(clone(imputer))
-        except AssertionError as error:
-            words = name.replace("_", " ")
-            raise AssertionError(f"{type(imputer).__name__} fails the check, {words}: {error}") from error

@@ -1,4 +1,4 @@
-"""Checks of everything that learns from incomplete data, classes, numbers or times to an event.
+"""Checks of everything that learns from incomplete data, then of regressors and survival models alone.
 
 Functions of an unfitted estimator that raise if it fails.  Data are made inside; pytest is not needed.
 """
@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import threadpoolctl
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import Pipeline
 
 from absentia import AbsenceWarning, ViewKernels, Views, datasets, missingness, models
+from absentia.data.survival import concordance_index
 from absentia.methods.base import get_parameters
 from absentia.testing._tools import (
     N,
@@ -24,11 +25,12 @@ from absentia.testing._tools import (
     data,
     digits,
     exact,
+    hide_all,
     problem,
     refused,
     register,
     scores,
-    subset,
+    select_samples,
     takes_kernels,
     targets,
     task_of,
@@ -40,14 +42,14 @@ from absentia.testing._tools import (
 
 
 @register("learner")
-def permuting_samples_permutes_the_answers(estimator: Any) -> None:
+def _permuting_samples_permutes_the_answers(estimator: Any) -> None:
     """At its own tolerance: what is learned from is brought into an order of its own first."""
     X, digit = data(estimator)
     order = np.random.default_rng(0).permutation(N)
     several = [digit % 3] if task_of(estimator) == "classes" else []
     for y in (targets(estimator, digit), *several):
         fitted = clone(estimator).fit(X, y)
-        permuted = subset(X, order)
+        permuted = select_samples(X, order)
         for same in (permuted, without_ids(permuted)):
             other = clone(estimator).fit(same, y[order])
             assert_close(answers(other, same), answers(fitted, X)[order], 1e-9)
@@ -57,7 +59,7 @@ def permuting_samples_permutes_the_answers(estimator: Any) -> None:
 
 
 @register("learner")
-def reordering_views_changes_no_answer(estimator: Any) -> None:
+def _reordering_views_changes_no_answer(estimator: Any) -> None:
     X, y = problem(estimator)
     reordered = X.select([X.names[v] for v in (3, 0, 5, 1, 4, 2)])
     fitted, other = clone(estimator).fit(X, y), clone(estimator).fit(reordered, y)
@@ -67,7 +69,7 @@ def reordering_views_changes_no_answer(estimator: Any) -> None:
 
 
 @register("learner")
-def threads_change_no_answer(estimator: Any) -> None:
+def _threads_change_no_answer(estimator: Any) -> None:
     """BLAS adds up in another order with two threads, once matrices are large enough for it to use them."""
     X, y = problem(estimator, 240)
     by_threads = []
@@ -78,7 +80,7 @@ def threads_change_no_answer(estimator: Any) -> None:
 
 
 @register("learner")
-def inputs_are_left_as_they_were(estimator: Any) -> None:
+def _inputs_are_left_as_they_were(estimator: Any) -> None:
     X, y = problem(estimator)
     before, y_before = pickle.dumps(X), y.copy()
     estimator.fit(X, y).predict(X)
@@ -87,7 +89,7 @@ def inputs_are_left_as_they_were(estimator: Any) -> None:
 
 
 @register("learner")
-def repeating_a_fit_repeats_it_to_the_bit(estimator: Any) -> None:
+def _repeating_a_fit_repeats_it_to_the_bit(estimator: Any) -> None:
     X, y = problem(estimator)
     first = scores(clone(estimator).fit(X, y), X)
     np.testing.assert_array_equal(first, scores(clone(estimator).fit(X, y), X))
@@ -102,7 +104,7 @@ def _parameters_as_text(estimator: Any) -> dict[str, str]:
 
 
 @register("learner")
-def clone_pickle_and_parameters_round_trip(estimator: Any) -> None:
+def _clone_pickle_and_parameters_round_trip(estimator: Any) -> None:
     X, y = problem(estimator)
     given = _parameters_as_text(estimator)
     assert _parameters_as_text(clone(estimator)) == given
@@ -116,7 +118,7 @@ def clone_pickle_and_parameters_round_trip(estimator: Any) -> None:
 
 
 @register("learner")
-def what_is_saved_comes_back(estimator: Any) -> None:
+def _what_is_saved_comes_back(estimator: Any) -> None:
     """With probabilities, if it has them: to the bit, as plain data and from a file."""
     X, y = problem(estimator)
     if "probability" in estimator.get_params():
@@ -133,7 +135,7 @@ def what_is_saved_comes_back(estimator: Any) -> None:
 
 
 @register("learner")
-def who_was_there_is_said(estimator: Any) -> None:
+def _who_was_there_is_said(estimator: Any) -> None:
     X, y = problem(estimator)
     estimator.fit(X, y)
     assert estimator.names_in_ == X.names
@@ -147,7 +149,7 @@ _BETTER_THAN_GUESSING = {"classes": 0.6, "numbers": 0.0, "survival": 0.55}
 
 
 @register("learner")
-def in_a_pipeline_on_views(estimator: Any) -> None:
+def _in_a_pipeline_on_views(estimator: Any) -> None:
     views, digit = digits()
     steps = [("kernels", ViewKernels())] if takes_kernels(estimator) else []
     pipeline = Pipeline([*steps, ("estimator", estimator)])
@@ -156,7 +158,7 @@ def in_a_pipeline_on_views(estimator: Any) -> None:
 
 
 @register("learner")
-def what_is_not_fitted_says_so(estimator: Any) -> None:
+def _what_is_not_fitted_says_so(estimator: Any) -> None:
     X, _ = data(estimator)
     ways = ("predict", "decision_function", "predict_survival_function", "unusable")
     for way in ways:
@@ -166,10 +168,10 @@ def what_is_not_fitted_says_so(estimator: Any) -> None:
 
 
 @register("learner")
-def no_rows_get_no_answers(estimator: Any) -> None:
+def _no_rows_get_no_answers(estimator: Any) -> None:
     X, y = problem(estimator)
     fitted = clone(estimator).fit(X, y)
-    rows = subset(X, np.zeros(0, int), np.arange(N))
+    rows = select_samples(X, np.zeros(0, int), np.arange(N))
     assert scores(fitted, rows).shape == fitted.predict(rows).shape == fitted.unusable(rows).shape == (0,)
 
 
@@ -177,7 +179,7 @@ def no_rows_get_no_answers(estimator: Any) -> None:
 
 
 @register("weighted")
-def sample_weights_that_make_no_sense_are_refused(estimator: Any) -> None:
+def _sample_weights_that_make_no_sense_are_refused(estimator: Any) -> None:
     X, y = problem(estimator)
     ones = np.ones(N)
     for weight in (-ones, ones[1:], 0 * ones, np.nan * ones, np.inf * ones, ones[:, None]):
@@ -186,7 +188,7 @@ def sample_weights_that_make_no_sense_are_refused(estimator: Any) -> None:
 
 
 @register("weighted")
-def weights_of_one_are_no_weights_and_the_second_fit_forgets_the_first(estimator: Any) -> None:
+def _weights_of_one_are_no_weights_and_the_second_fit_forgets_the_first(estimator: Any) -> None:
     X, y = problem(estimator)
     plain = scores(clone(estimator).fit(X, y), X)
     weighted = clone(estimator).fit(X, y, sample_weight=np.ones(N))
@@ -196,23 +198,23 @@ def weights_of_one_are_no_weights_and_the_second_fit_forgets_the_first(estimator
 
 
 @register("weighted")
-def a_sample_of_weight_zero_might_as_well_not_be_there(estimator: Any) -> None:
+def _a_sample_of_weight_zero_might_as_well_not_be_there(estimator: Any) -> None:
     """Not even if nobody else has its class."""
     X, digit = data(estimator)
     keep = np.arange(N) >= 15
     y = np.where(keep, digit < 5 if task_of(estimator) == "classes" else digit, 20)
     index = np.flatnonzero(keep)
     weighted = exact(estimator).fit(X, y, sample_weight=keep.astype(float))
-    without = exact(estimator).fit(subset(X, index), y[index])
-    rows = subset(X, index, np.arange(N))
-    assert_close(scores(weighted, rows), scores(without, subset(X, index)), 5e-3)
+    without = exact(estimator).fit(select_samples(X, index), y[index])
+    rows = select_samples(X, index, np.arange(N))
+    assert_close(scores(weighted, rows), scores(without, select_samples(X, index)), 5e-3)
 
 
 # ----------------------------------------------------------------------------------------------- absence
 
 
 @register("learner")
-def a_sample_without_any_view_is_named_flagged_and_changes_nothing(estimator: Any) -> None:
+def _a_sample_without_any_view_is_named_flagged_and_changes_nothing(estimator: Any) -> None:
     views, digit = digits()
     keep = np.ones(views.observed.shape, bool)
     keep[[0, 7]] = False
@@ -227,12 +229,12 @@ def a_sample_without_any_view_is_named_flagged_and_changes_nothing(estimator: An
     np.testing.assert_array_equal(np.flatnonzero(fitted.unusable(X)), [0, 7])
     assert np.isfinite(scores(fitted, X)).all()
     rest = np.setdiff1d(np.arange(N), [0, 7])
-    without = exact(estimator).fit(subset(X, rest), y[rest])
-    assert_close(scores(fitted, X)[rest], scores(without, subset(X, rest)), 5e-3)
+    without = exact(estimator).fit(select_samples(X, rest), y[rest])
+    assert_close(scores(fitted, X)[rest], scores(without, select_samples(X, rest)), 5e-3)
 
 
 @register("learner")
-def what_is_absent_is_never_read(estimator: Any) -> None:
+def _what_is_absent_is_never_read(estimator: Any) -> None:
     """Hidden cells turned to nonsense before they are hidden, in training and beyond: the same bits."""
     views, digit = datasets.load_digit_views(n_samples=N, return_X_y=True)
     keep = missingness.fixed_per_sample(views, 3, random_state=0)
@@ -252,7 +254,7 @@ def what_is_absent_is_never_read(estimator: Any) -> None:
 
 
 @register("learner")
-def a_view_that_nobody_has_changes_nothing(estimator: Any) -> None:
+def _a_view_that_nobody_has_changes_nothing(estimator: Any) -> None:
     views, digit = digits()
     keep = np.ones(views.observed.shape, bool)
     keep[:, 5] = False
@@ -269,11 +271,11 @@ def a_view_that_nobody_has_changes_nothing(estimator: Any) -> None:
 
 
 @register("learner")
-def rows_to_predict_may_lack_views_that_training_had(estimator: Any) -> None:
+def _rows_to_predict_may_lack_views_that_training_had(estimator: Any) -> None:
     X, y = problem(estimator)
     a, b = np.arange(0, N, 2), np.arange(1, N, 2)
-    fitted = estimator.fit(subset(X, a), y[a])
-    rows = subset(X, b, a)
+    fitted = estimator.fit(select_samples(X, a), y[a])
+    rows = select_samples(X, b, a)
     keep = np.ones((N // 2, 6), bool)
     keep[:, :2] = False
     keep[0] = False
@@ -288,7 +290,7 @@ def rows_to_predict_may_lack_views_that_training_had(estimator: Any) -> None:
 
 
 @register("learner")
-def parameters_that_make_no_sense_are_refused_by_name(estimator: Any) -> None:
+def _parameters_that_make_no_sense_are_refused_by_name(estimator: Any) -> None:
     X, y = problem(estimator)
     for name, parameter in get_parameters(estimator).items():
         if "anything" not in parameter.wanted:
@@ -300,18 +302,18 @@ def parameters_that_make_no_sense_are_refused_by_name(estimator: Any) -> None:
 
 
 @register("learner")
-def what_came_is_named_and_what_is_wanted(estimator: Any) -> None:
+def _what_came_is_named_and_what_is_wanted(estimator: Any) -> None:
     X, y = problem(estimator)
     with refused(TypeError, r"Views are wanted, not ndarray"):
         estimator.fit(np.eye(3), y[:3])
     with refused(ValueError, "no sample to learn from"):
-        estimator.fit(subset(X, np.zeros(0, int)), y[:0])
+        estimator.fit(select_samples(X, np.zeros(0, int)), y[:0])
     with refused(TypeError, r"Views are wanted, not ndarray"):
         estimator.fit(X, y).predict(np.eye(N))
 
 
 @register("learner")
-def rows_that_do_not_go_with_training_are_refused(estimator: Any) -> None:
+def _rows_that_do_not_go_with_training_are_refused(estimator: Any) -> None:
     X, y = problem(estimator)
     fitted = estimator.fit(X, y)
     if takes_kernels(estimator):
@@ -325,3 +327,103 @@ def rows_that_do_not_go_with_training_are_refused(estimator: Any) -> None:
         strange = X.renamed({name: f"other {name}" for name in X.names})
     with refused(ValueError, "were there in training"):
         fitted.predict(strange)
+
+
+# ------------------------------------------------------------------------------------------- regressors
+
+_NUMBERS = np.arange(N) / 2
+_BAD_TARGETS = (
+    (np.where(np.arange(N) == 3, np.nan, _NUMBERS), r"1 target\(s\) are NaN or None, e.g. of 3;"),
+    (np.where(np.arange(N) == 3, np.inf, _NUMBERS), "one finite target for each"),
+    (_NUMBERS + 1j, "targets are complex numbers"),
+    (np.column_stack([_NUMBERS] * 2), r"1d array|shape"),
+    (_NUMBERS[1:], f"{N - 1} targets came for {N}"),
+)
+
+
+@register("regressor")
+def _targets_that_are_none_are_refused(regressor: Any) -> None:
+    X, _ = data(regressor)
+    assert is_regressor(regressor)
+    for y, sentence in _BAD_TARGETS:
+        with refused(ValueError, sentence):
+            clone(regressor).fit(X, y)
+
+
+@register("regressor")
+def _without_any_view_there_is_the_mean_target(regressor: Any) -> None:
+    X, y = problem(regressor)
+    nothing = hide_all(X)
+    for weight in (None, 1.0 + y):
+        fitted = clone(regressor).fit(X, y, sample_weight=weight)
+        np.testing.assert_allclose(fitted.predict(nothing), np.average(y, weights=weight))
+        assert fitted.unusable(nothing).all()
+
+
+@register("regressor")
+def _targets_shifted_and_scaled_shift_and_scale_the_mean(regressor: Any) -> None:
+    """Of samples without a view; targets are numbers, not codes."""
+    X, y = problem(regressor)
+    nothing = hide_all(X)
+    fitted = regressor.fit(X, 10 - 3 * y)
+    np.testing.assert_allclose(fitted.predict(nothing), 10 - 3 * y.mean())
+
+
+@register("regressor")
+def _the_score_is_the_explained_variance_in_the_order_of_the_samples(regressor: Any) -> None:
+    X, y = problem(regressor)
+    fitted = regressor.fit(X, y)
+    explained = 1 - ((y - fitted.predict(X)) ** 2).sum() / ((y - y.mean()) ** 2).sum()
+    np.testing.assert_allclose(fitted.score(X, y), explained)
+    with refused(ValueError, "targets came for"):
+        fitted.score(X, y[1:])
+
+
+# --------------------------------------------------------------------------------------- survival models
+
+
+@register("survival")
+def _times_and_events_that_are_none_are_refused(model: Any) -> None:
+    X, y = problem(model)
+    for column, value in ((0, np.nan), (0, -1.0)):
+        bad = y.copy()
+        bad[3, column] = value
+        with refused(ValueError, "3"):
+            clone(model).fit(X, bad)
+    with refused(ValueError, f"{N}"):
+        clone(model).fit(X, y[1:])
+    with refused(ValueError, "event"):
+        clone(model).fit(X, np.column_stack([y[:, 0], np.zeros(N)]))
+
+
+@register("survival")
+def _without_any_view_the_risk_is_the_mean(model: Any) -> None:
+    X, y = problem(model)
+    nothing = hide_all(X)
+    fitted = model.fit(X, y)
+    np.testing.assert_array_equal(fitted.predict(nothing), np.zeros(N))
+    assert fitted.unusable(nothing).all()
+
+
+@register("survival")
+def _survival_falls_with_time_and_with_risk(model: Any) -> None:
+    X, y = problem(model)
+    fitted = model.fit(X, y)
+    np.testing.assert_array_equal(fitted.event_times_, np.unique(y[y[:, 1] > 0, 0]))
+    survival = fitted.predict_survival_function(X)
+    assert survival.shape == (N, len(fitted.event_times_))
+    assert ((survival >= 0) & (survival <= 1)).all()
+    assert (np.diff(survival, axis=1) <= 1e-12).all()
+    by_risk = survival[np.argsort(fitted.predict(X))]
+    assert (np.diff(by_risk, axis=0) <= 1e-12).all()
+    np.testing.assert_array_equal(fitted.predict_survival_function(X, [0.0]), np.ones((N, 1)))
+    with refused(ValueError, "times must be"):
+        fitted.predict_survival_function(X, [np.nan])
+
+
+@register("survival")
+def _the_score_is_the_concordance_of_the_risks(model: Any) -> None:
+    X, y = problem(model)
+    fitted = model.fit(X, y)
+    concordance = concordance_index(y[:, 0], y[:, 1] > 0, fitted.predict(X))
+    np.testing.assert_allclose(fitted.score(X, y), concordance)

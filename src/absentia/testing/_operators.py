@@ -1,18 +1,19 @@
-"""Laws that every operator obeys: it is its dense twin."""
+"""Checks of operators: each is its dense twin."""
 
 from typing import Any
 
 import numpy as np
 
 from absentia.core import Dense, Operator, PDOperator, deserialize, serialize
-from absentia.testing._tools import by_name
+from absentia.testing._tools import register
 
 
 def _assert_close(actual: Any, expected: Any) -> None:
     np.testing.assert_allclose(actual, expected, rtol=1e-10, atol=1e-12)
 
 
-def products_match_the_dense_twin(operator: Operator) -> None:
+@register("operator")
+def _products_match_the_dense_twin(operator: Operator) -> None:
     twin, rng = operator.to_dense(), np.random.default_rng(1)
     assert isinstance(operator, Operator)
     assert operator.shape == twin.shape
@@ -20,7 +21,8 @@ def products_match_the_dense_twin(operator: Operator) -> None:
     _assert_close(operator @ X, twin @ X)
 
 
-def diagonals_and_blocks_match_the_dense_twin(operator: Operator) -> None:
+@register("operator")
+def _diagonals_and_blocks_match_the_dense_twin(operator: Operator) -> None:
     twin, rng = operator.to_dense(), np.random.default_rng(1)
     _assert_close(operator.diagonal(), np.diagonal(twin))
     rows, columns = (rng.permutation(n)[: max(n // 2, 1)] for n in operator.shape)
@@ -32,18 +34,21 @@ def diagonals_and_blocks_match_the_dense_twin(operator: Operator) -> None:
     _assert_close(part @ X, expected @ X)
 
 
-def other_precision_is_near(operator: Operator) -> None:
+@register("operator")
+def _other_precision_is_near(operator: Operator) -> None:
     twin = operator.to_dense()
     single = operator.astype(np.float32)
     np.testing.assert_allclose(single.to_dense(), twin, rtol=1e-5, atol=1e-5 * np.abs(twin).max())
 
 
-def it_can_be_saved(operator: Operator) -> None:
+@register("operator")
+def _it_can_be_saved(operator: Operator) -> None:
     state = serialize(operator, type(operator).__name__)
     np.testing.assert_array_equal(deserialize(state.tree, state.arrays).to_dense(), operator.to_dense())
 
 
-def solving_matches_the_dense_twin(operator: Operator) -> None:
+@register("operator")
+def _solving_matches_the_dense_twin(operator: Operator) -> None:
     """Of positive definite operators."""
     if not isinstance(operator, PDOperator):
         return
@@ -62,7 +67,8 @@ def solving_matches_the_dense_twin(operator: Operator) -> None:
     _assert_close(operator.conditional_diagonal(part, rest), conditional.diagonal())
 
 
-def groups_decouple_and_others_are_padded(operator: Operator) -> None:
+@register("operator")
+def _groups_decouple_and_others_are_padded(operator: Operator) -> None:
     """Of positive definite operators."""
     if not isinstance(operator, PDOperator):
         return
@@ -74,13 +80,3 @@ def groups_decouple_and_others_are_padded(operator: Operator) -> None:
     expected = np.eye(n + 3)
     expected[np.ix_(index, index)] = twin
     _assert_close(operator.pad(index, n + 3).to_dense(), expected)
-
-
-OPERATOR_CHECKS = by_name(
-    products_match_the_dense_twin,
-    diagonals_and_blocks_match_the_dense_twin,
-    other_precision_is_near,
-    it_can_be_saved,
-    solving_matches_the_dense_twin,
-    groups_decouple_and_others_are_padded,
-)

@@ -1,16 +1,17 @@
-"""What estimator checks are made of: the list they are registered in, data, words for what is expected.
+"""What estimator checks are made of: their registry, small problems, words for what is expected.
 
 ``CHECKS["learner"]`` holds for all classifiers, regressors and survival models; ``"classifier"``,
 ``"weighted"`` (classifiers and regressors, whose samples may have weights), ``"regressor"`` and
 ``"survival"`` for those of a task; ``"probabilities"`` for classifiers with a parameter ``probability``;
-``"iterative"`` for those that say how they ended; ``"machine"`` for kernel machines.
+``"iterative"`` for those that say how they ended; ``"machine"`` for kernel machines.  ``"completer"``,
+``"imputer"`` and ``"operator"`` are for those.
 """
 
 import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, wraps
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -22,50 +23,37 @@ from absentia import datasets
 from absentia.core import Array, Iterative
 from absentia.data import KernelViews, Views, missingness
 from absentia.kernels import ViewKernels
-from absentia.methods.learning import KernelClassifier
-from absentia.methods.learning import subset as _subset
+from absentia.methods.learning import KernelClassifier, subset
+
+#: How far the same problem in another order, or with other rounding, may end from itself, relative: sums in
+#: another order round differently, by some 1e-15, and a hundred steps of a descent multiply that.
+REORDERED = 1e-6
+N = 60  # digits that learners are tried on
 
 Check = Callable[[Any], None]
-Task = Literal["classes", "numbers", "survival"]
-
-N = 60
-CHECKS: dict[str, list[Check]] = {
-    kind: []
-    for kind in (
-        "learner",
-        "weighted",
-        "classifier",
-        "probabilities",
-        "iterative",
-        "machine",
-        "regressor",
-        "survival",
-    )
-}
-
-
-def by_name(*checks: Check) -> dict[str, Check]:
-    """Checks by their names."""
-    return {check.__name__: check for check in checks}
+CHECKS: dict[str, dict[str, Check]] = {}  # by kind, then by name
 
 
 def register(kind: str) -> Callable[[Check], Check]:
-    """Register a check; rounds without a guarantee to converge say so, which is no fault."""
+    """Make the function ``_some_words`` the check "some_words" of that kind.
 
-    def enrol(check: Check) -> Check:
-        @wraps(check)
-        def quietly(estimator: Any) -> None:
+    Of an estimator it gets a clone.  Rounds without a guarantee to converge say so, which is no fault.
+    """
+
+    def enrol(function: Check) -> Check:
+        def check(subject: Any) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                check(clone(estimator))
+                function(clone(subject) if hasattr(subject, "get_params") else subject)
 
-        CHECKS[kind].append(quietly)
-        return quietly
+        check.__name__ = function.__name__.removeprefix("_")
+        CHECKS.setdefault(kind, {})[check.__name__] = check
+        return check
 
     return enrol
 
 
-def task_of(estimator: Any) -> Task:
+def task_of(estimator: Any) -> Literal["classes", "numbers", "survival"]:
     """What an estimator learns."""
     if is_classifier(estimator):
         return "classes"
@@ -73,31 +61,47 @@ def task_of(estimator: Any) -> Task:
 
 
 def kinds(estimator: Any) -> list[str]:
-    """The kinds of checks that an estimator has to pass."""
+    """The kinds of checks that a classifier, regressor or survival model has to pass."""
     task = task_of(estimator)
+    if task != "classes":
+        return ["learner", "weighted", "regressor"] if task == "numbers" else ["learner", "survival"]
     calibrated = "probability" in estimator.get_params() and not hasattr(
         clone(estimator).set_params(probability=False), "predict_proba"
     )  # if it has no probabilities of its own
-    classes = task == "classes"
-    has = {
-        "learner": True,
-        "weighted": task != "survival",
-        "classifier": classes,
-        "probabilities": classes and calibrated,
-        "iterative": classes and isinstance(estimator, Iterative),
+    some = {
+        "probabilities": calibrated,
+        "iterative": isinstance(estimator, Iterative),
         "machine": isinstance(estimator, KernelClassifier),
-        "regressor": task == "numbers",
-        "survival": task == "survival",
     }
-    return [kind for kind in CHECKS if has[kind]]
+    return ["learner", "weighted", "classifier", *(kind for kind, has in some.items() if has)]
 
 
 def checks_of(estimator: Any) -> dict[str, Check]:
-    """The checks that an estimator has to pass, by name."""
-    return by_name(*(check for kind in kinds(estimator) for check in CHECKS[kind]))
+    """The checks that a classifier, regressor or survival model has to pass, by name."""
+    return {name: check for kind in kinds(estimator) for name, check in CHECKS[kind].items()}
 
 
-# ------------------------------------------------------------------------------------------------- data
+# ------------------------------------------------------------------------------------- incomplete kernels
+
+
+def random_kernels(n: int = 40, n_views: int = 4, seed: int = 0) -> Array:
+    """Positive definite kernels that share structure, (n_views, n, n), unit diagonal."""
+    return np.asarray(datasets.make_multiview(n, n_views, noise=0.3, random_state=seed).kernels.to_dense())
+
+
+def random_problem(n: int = 40, n_views: int = 4, absent: float = 0.3, seed: int = 0) -> KernelViews:
+    """Such kernels with that share of the cells, a sample in a view each, absent."""
+    keep = missingness.mcar((n, n_views), absent, random_state=seed)
+    return KernelViews.from_dense(random_kernels(n, n_views, seed), observed=keep)
+
+
+def add_noise(K: Array, size: float, rng: np.random.Generator) -> Array:
+    """Kernels (n_views, n, n) with symmetric relative noise."""
+    noise = size * rng.standard_normal(K.shape)
+    return np.asarray(K * (1 + (noise + noise.transpose(0, 2, 1)) / 2))
+
+
+# ------------------------------------------------------------------------------------- incomplete digits
 
 
 @cache
@@ -109,10 +113,12 @@ def digits(n: int = N) -> tuple[Views, Array]:
 
 @cache
 def digit_kernels(n: int = N) -> KernelViews:
+    """Kernels of these views."""
     return ViewKernels().fit_transform(digits(n)[0])
 
 
 def takes_kernels(estimator: Any) -> bool:
+    """Whether an estimator is fitted to kernels rather than to features."""
     return bool(get_tags(estimator).input_tags.pairwise)
 
 
@@ -138,9 +144,14 @@ def problem(estimator: Any, n: int = N) -> tuple[Any, Array]:
     return X, targets(estimator, y)
 
 
-def subset(X: Any, rows: Any, columns: Any = None) -> Any:
-    """Samples `rows`; of kernels, against the samples `columns`."""
-    return _subset(X, rows, rows if columns is None else columns)
+def select_samples(X: Any, rows: Any, columns: Any = None) -> Any:
+    """Samples `rows`; of kernels, against the samples `columns`, which are the same if not given."""
+    return subset(X, rows, rows if columns is None else columns)
+
+
+def hide_all(X: Any) -> Any:
+    """The same samples without any view."""
+    return X.hide(np.zeros(X.observed.shape, bool))
 
 
 def without_ids(X: Any) -> Any:
@@ -173,20 +184,21 @@ def scores(fitted: Any, X: Any) -> Array:
 
 
 def assert_close(actual: Array, desired: Array, tolerance: float) -> None:
-    """The same, relative to the largest."""
+    """The same numbers, relative to the largest."""
     np.testing.assert_allclose(actual, desired, atol=tolerance * np.abs(desired).max())
 
 
 @contextmanager
-def refused(kind: type[Exception], sentence: str) -> Iterator[None]:
-    """An error of that kind whose words match."""
-    words = None
+def refused(kind: type[Exception], *patterns: str) -> Iterator[None]:
+    """Inside, something must be refused by an error of this kind whose words match these patterns."""
     try:
         yield
     except kind as error:
-        words = str(error)
-    assert words is not None, f"no {kind.__name__} came that says {sentence!r}"
-    assert re.search(sentence, words), f"{sentence!r} is not in {words!r}"
+        lacking = [pattern for pattern in patterns if not re.search(pattern, str(error))]
+        if lacking:
+            raise AssertionError(f"the error does not say {lacking}: {error}") from error
+    else:
+        raise AssertionError(f"nothing was refused; a {kind.__name__} is wanted that says {list(patterns)}")
 
 
 @contextmanager

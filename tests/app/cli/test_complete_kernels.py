@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import io, missingness
-from absentia.app.cli._complete_kernels import _finite
+from absentia.app.cli._completing import _is_finite
 from absentia.core import Completed, Gram
 from absentia.methods.catalogue import offered
 from conftest import random_kernels
@@ -111,8 +111,8 @@ def test_what_forms_whole_kernels_is_refused_where_there_is_no_room(many, tmp_pa
 def test_values_that_are_none_are_found_in_factors_too():
     Phi = np.ones((5, 2))
     side = np.array([0, 1, 2]), np.array([3, 4]), np.ones((3, 2)), np.ones((2, 2)), np.eye(2), np.ones(2)
-    assert _finite(Completed.square(Gram(Phi[:3]), *side))
+    assert _is_finite(Completed.square(Gram(Phi[:3]), *side))
     for k in (2, 3, 5):
         wrong = [np.array(part, dtype=float if i > 1 else int) for i, part in enumerate(side)]
         wrong[k].flat[1] = np.nan if k == 2 else np.inf
-        assert not _finite(Completed.square(Gram(Phi[:3]), *wrong))
+        assert not _is_finite(Completed.square(Gram(Phi[:3]), *wrong))

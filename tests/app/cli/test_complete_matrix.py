@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from absentia import PMAImputer, io
-from absentia.app.cli import _complete_matrix as cli_matrix
+from absentia.app.cli import _completing
 from absentia.files import Matrix
 from absentia.methods.matrix import _imputer, hold_out
 from absentia.methods.matrix._holdout import _rmse
@@ -141,8 +141,8 @@ def test_a_smooth_row_kernel_of_low_numerical_rank_keeps_its_part():
     X = X + 0.3 * rng.standard_normal(X.shape)
     gaps = np.where(rng.random(X.shape) < 0.04, np.nan, X)
     matrix = Matrix(gaps, np.arange(150), np.arange(8), row_kernel=K)
-    done, _ = cli_matrix._run("pma", PMAImputer(row_kernel=K), matrix, check=False)
-    assert "it carries" in cli_matrix.estimated(matrix, done)["Row kernel"]  # not zero
+    done = _completing.run_imputer(PMAImputer(row_kernel=K), matrix, "pma", check=False)
+    assert "it carries" in _completing.describe_estimates(matrix, done.imputer)["Row kernel"]  # not zero
     assert _rmse(done.X[np.isnan(gaps)], X[np.isnan(gaps)]) < 0.5
 
 
@@ -244,7 +244,7 @@ def test_an_interrupt_writes_nothing(tmp_path, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli_matrix, "hold_out", interrupted)
+    monkeypatch.setattr(_completing, "hold_out", interrupted)
     write_table(tmp_path / "t.csv", gappy()[1])
     result = run("complete", "t.csv", "-o", "o.csv", *PMA, "--report", "r.html", cwd=tmp_path)
     assert result.returncode == 130

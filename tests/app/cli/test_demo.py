@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from absentia.app.cli._demo import COMPLETERS, METHODS, demo_study
+from absentia.app.cli._demo import demo_study
+from absentia.experiment.comparison import open_study
 from helpers.command_line import refused, run
 
 
@@ -24,7 +25,7 @@ def test_demo_opens_with_the_sentence_and_writes_a_page(tmp_path):
     assert "Handwritten digits in six views, 30% of them hidden" in page.read_text()
     sentence = json.loads(run("report", folder, "--json", cwd=tmp_path).stdout)["sentence"]
     assert said[1] == sentence  # the first line counts trials
-    for name in METHODS:
+    for name in open_study(folder).design.methods:
         assert name in result.stdout
     command = next(line for line in said if " inspect " in line).split()
     assert command[-3:] == ["absentia-demo/digits.npz", "--labels", "digit"]
@@ -33,10 +34,10 @@ def test_demo_opens_with_the_sentence_and_writes_a_page(tmp_path):
 
 def test_the_demo_hides_what_it_says_and_tries_every_kind_of_method(tmp_path):
     study = demo_study(60, 0.3, 1, tmp_path)
-    data = study.data.data
+    data, design = study.data.data, study.design
     assert (~data.observed).sum() == round(0.3 * data.observed.size)
     assert len(study.data.classes) == 10
-    assert {trial.key["method"] for trial in study.trials} == {*METHODS, *COMPLETERS}
+    assert {trial.key["method"] for trial in study.trials} == {*design.methods, *design.completers}
     assert list(tmp_path.iterdir()) == []
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import absentia
 from absentia import AbsentSurvival, Views, io
-from absentia.app.cli._source import Source
+from absentia.app.cli._flags import ReadOptions
 from helpers.command_line import refused, run
 
 
@@ -114,8 +114,8 @@ def test_what_does_not_go_together_is_refused_and_nothing_is_written(folder, tmp
 
 
 def test_data_are_read_once(folder, tmp_path, monkeypatch):
-    opened, real = [], Source.open
-    monkeypatch.setattr(Source, "open", lambda *given: opened.append(given) or real(*given))
+    opened, real = [], ReadOptions.open
+    monkeypatch.setattr(ReadOptions, "open", lambda *given: opened.append(given) or real(*given))
     both = ("--labels", "clinical.csv:years,died", "--no-report", "-o", tmp_path / "m.absentia")
     assert run("fit", "train.npz", *both, cwd=folder).returncode == 0
     assert run("compare", "train.npz", *both[:2], "--dry-run", cwd=folder).returncode == 0

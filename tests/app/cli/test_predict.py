@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from absentia import Views, io, models
-from absentia.app.cli import _complete_kernels, _predict
+from absentia.app.cli import _completing, _predict
 from absentia.files import read_state, write_state
 from absentia.methods.learning._machines import KernelClassifier
 from helpers.command_line import refused, run
@@ -68,7 +68,7 @@ def test_blocks_of_any_size_give_one_table(folder, tmp_path, monkeypatch, model)
     """To the digits written: products of other shapes may be rounded in another order."""
     tables = []
     for k, rows in enumerate((1000, 100, 7)):
-        monkeypatch.setattr(_predict, "block_rows", lambda _, rows=rows: rows)
+        monkeypatch.setattr(_predict, "_MAX_ROWS", rows)
         result = run("predict", model, "new.npz", "-o", tmp_path / f"{k}.csv", cwd=folder)
         assert result.returncode == 0, result.stderr
         assert result.stdout.startswith("501 samples classified, ")
@@ -88,7 +88,7 @@ def test_blocks_of_any_size_give_one_table(folder, tmp_path, monkeypatch, model)
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_samples(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(_predict, "BLOCK_BYTES", 2**18)
+    monkeypatch.setattr(_predict, "_BLOCK_BYTES", 2**18)
     model, peaks = models.load(folder / "model.npz"), []
     for n in (1000, 8000):
         views = views_of(n)[0]
@@ -113,13 +113,13 @@ def test_progress_counts_the_blocks(folder, tmp_path, monkeypatch):
         yield lambda: seen.append(1)
 
     monkeypatch.setattr(_predict, "step_bar", bar)
-    monkeypatch.setattr(_predict, "block_rows", lambda _: 100)
+    monkeypatch.setattr(_predict, "_MAX_ROWS", 100)
     assert run("predict", "model.npz", "new.npz", "-o", tmp_path / "p.csv", cwd=folder).returncode == 0
     assert seen == [6, 1, 1, 1, 1, 1, 1]
 
 
 def test_a_failure_in_a_late_block_leaves_nothing(folder, tmp_path, monkeypatch):
-    lines, calls = _predict.prediction_lines, []
+    lines, calls = _predict._prediction_lines, []
 
     def fail(*arguments):
         calls.append(1)
@@ -127,8 +127,8 @@ def test_a_failure_in_a_late_block_leaves_nothing(folder, tmp_path, monkeypatch)
             raise ValueError("the third block")
         return lines(*arguments)
 
-    monkeypatch.setattr(_predict, "prediction_lines", fail)
-    monkeypatch.setattr(_predict, "block_rows", lambda _: 100)
+    monkeypatch.setattr(_predict, "_prediction_lines", fail)
+    monkeypatch.setattr(_predict, "_MAX_ROWS", 100)
     (tmp_path / "p.csv").write_text("what was there")
     refused(
         run("predict", "model.npz", "new.npz", "-o", tmp_path / "p.csv", "--force", cwd=folder),
@@ -185,7 +185,7 @@ def test_completed_kernels_that_are_not_finite_are_refused(tmp_path, monkeypatch
     def spoiled(*_):
         return kernels.completed({name: np.full((10, 10), np.nan) for name in kernels.names})
 
-    monkeypatch.setattr(_complete_kernels, "run_completer", spoiled)
+    monkeypatch.setattr(_completing, "run_completer", spoiled)
     refused(run("complete", "k.npz", "-o", "o.npz", cwd=tmp_path), "k.npz", "'view0'", "not finite")
     assert not (tmp_path / "o.npz").exists()
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from absentia import Views, io
-from absentia.app.cli._compare import CompareOptions, ReadOptions
-from absentia.app.cli._source import Features
+from absentia.app.cli._compare import CompareOptions
+from absentia.app.cli._flags import LabelledReadOptions, ViewKernelOptions, flag_words
 from absentia.app.cli._study import make_study, read_task_data
 
 
@@ -20,24 +20,17 @@ def data(tmp_path):
 
 
 def test_only_what_was_given_is_said_again():
-    assert CompareOptions().words() == []
+    assert flag_words(CompareOptions()) == []
     given = CompareOptions(methods=("average", "mkl"), repeats=2, rates=(0.1, 0.3), all_repeats=True)
-    assert given.words() == [
+    assert flag_words(given) == [
         *("--methods", "average", "mkl", "--repeats", "2", "--rates", "0.1", "0.3", "--all-repeats")
-    ]
-    assert ReadOptions(Features(id="p"), ("cosine",), ("a",)).words() == [
-        "--id",
-        "p",
-        "--kernel",
-        "cosine",
-        "--log",
-        "a",
     ]
 
 
 def test_the_command_in_the_design_is_the_command(data):
     options = CompareOptions(methods=("average",), repeats=1, memory_limit="2G")
-    study, _ = make_study(data, "y", ReadOptions(kernel=("linear",)), options, data.parent / "my folder")
+    kernels = ViewKernelOptions(kernel=("linear",))
+    study, _ = make_study(data, "y", LabelledReadOptions(), kernels, options, data.parent / "my folder")
     words = shlex.split(study.design.command)
     assert words[:5] == ["absentia", "compare", str(data), "--labels", "y"]
     assert words[5:] == [
@@ -53,7 +46,7 @@ def test_the_command_in_the_design_is_the_command(data):
     ("labels", "task"), [("y", "classes"), ("number", "numbers"), (None, "completion")]
 )
 def test_what_is_compared_follows_from_the_labels(data, labels, task):
-    problem, _ = read_task_data(data, labels, ReadOptions())
+    problem, _ = read_task_data(data, labels, LabelledReadOptions(), ViewKernelOptions())
     assert problem.kind == task
     assert len(problem.data) == 30
 
@@ -62,12 +55,7 @@ def test_what_was_warned_of_goes_with_the_design(data):
     X = np.random.default_rng(0).poisson(0.3, size=(30, 8)).astype(float)
     X[0] = 1
     io.write(data, Views.from_dict({"counts": X, "other": X - 0.5}), y=np.arange(30) % 2)
+    options = CompareOptions(methods=("average",))
     with pytest.warns(UserWarning, match="looks like counts"):
-        study, _ = make_study(data, "y", ReadOptions(), CompareOptions(methods=("average",)), None)
+        study, _ = make_study(data, "y", LabelledReadOptions(), ViewKernelOptions(), options, None)
     assert any("'counts' looks like counts" in remark for remark in study.design.remarks)
-
-
-def test_how_kernels_are_made_is_said_again():
-    assert ReadOptions().words() == []
-    words = ReadOptions(Features(approx="rff", factors=9)).words()
-    assert words == ["--approx", "rff", "--factors", "9"]

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from absentia import AbsenceWarning, ViewKernels, Views
 from absentia.core import serialize
 from absentia.experiment.comparison import label_data, make_task_data
-from absentia.experiment.comparison._data import FILE, load_data
+from absentia.experiment.comparison._data import DATA_FILE, load_data
 from absentia.files import FileError, write_state
 from helpers.comparison_problems import made_data, made_views, targets
 
@@ -214,10 +214,10 @@ def test_what_is_kept_comes_back(tmp_path, made, y):
 def test_other_files_are_refused(tmp_path):
     with pytest.raises(FileError):
         load_data(tmp_path)
-    write_state(tmp_path / FILE, serialize(ViewKernels(), "data"), {})
+    write_state(tmp_path / DATA_FILE, serialize(ViewKernels(), "data"), {})
     with pytest.raises(FileError, match="holds ViewKernels, not the data of a comparison"):
         load_data(tmp_path)
-    (tmp_path / FILE).write_bytes(b"nothing")
+    (tmp_path / DATA_FILE).write_bytes(b"nothing")
     with pytest.raises(FileError):
         load_data(tmp_path)
 

@@ -10,9 +10,9 @@ import pytest
 from absentia import ViewKernels
 from absentia.experiment.comparison import TaskData, make_task_data
 from absentia.experiment.comparison._design import (
-    COMPLETERS_BESIDE,
-    FILE,
-    MECHANISMS,
+    _COMPLETERS_BESIDE,
+    _MECHANISMS,
+    DESIGN_FILE,
     Design,
     choose_methods,
     count_folds,
@@ -38,7 +38,7 @@ def hashes(problem, design):
 
 
 def test_a_design_that_is_a_pipe_is_not_waited_for(tmp_path):
-    os.mkfifo(tmp_path / FILE)
+    os.mkfifo(tmp_path / DESIGN_FILE)
     with pytest.raises(FileError, match="is no regular file"):
         load_design(tmp_path)
 
@@ -79,7 +79,7 @@ def test_what_is_no_design_is_said(tmp_path):
     with pytest.raises(FileError, match=r"is no folder of a comparison, as it has no design.json"):
         load_design(tmp_path)
     Design(("mean",)).save(tmp_path)
-    said = json.loads((tmp_path / FILE).read_text())
+    said = json.loads((tmp_path / DESIGN_FILE).read_text())
     wrong = [
         *({"hide": 2}, {"other": 1}, {"hide": "x"}, {"hide": True}, {"equivalence": 10**400}),
         *({"title": 2.5}, {"call": [[1]]}, {"metric": 1}, {"methods": []}, {"methods": "mean"}),
@@ -88,7 +88,7 @@ def test_what_is_no_design_is_said(tmp_path):
         *({"seed": -7}, {"seed": 1e300}, {"cv": "x"}, {"rates": ["x"]}, {"time_limit": "x"}),
     ]
     for broken in ("{", "[]", *(json.dumps(said | one) for one in wrong)):
-        (tmp_path / FILE).write_text(broken)
+        (tmp_path / DESIGN_FILE).write_text(broken)
         with pytest.raises(FileError, match="not the design of a comparison"):
             load_design(tmp_path)
 
@@ -239,7 +239,7 @@ def test_the_simplest_is_always_tried_and_first(task):
     names, left_out, beside = choose_methods(problem, "auto")
     assert names == ALL[task].compared_methods()
     assert left_out == {}
-    assert beside == (() if task == "completion" else COMPLETERS_BESIDE)
+    assert beside == (() if task == "completion" else _COMPLETERS_BESIDE)
     assert choose_methods(problem, "auto", completers=False)[2] == ()
 
 
@@ -321,7 +321,7 @@ def test_folds_go_with_the_samples_not_with_their_order(task, kind):
         assert sorted(problem.data.ids[test]) == sorted(other.data.ids[moved])
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", _MECHANISMS)
 def test_hidden_cells_go_with_the_samples_not_with_their_order(mechanism):
     problem = made_data("completion")
     rows = np.random.default_rng(3).permutation(40)

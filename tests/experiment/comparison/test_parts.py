@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from absentia.experiment.comparison import make_task_data
-from absentia.experiment.comparison._parts import TOP_PATTERNS, interval, make_parts, scores_by_fold
-from absentia.experiment.comparison._performing import decode_map
-from absentia.experiment.comparison._summary import Summary
+from absentia.experiment.comparison._summary import ComparisonSummary, _interval, _scores_by_fold
+from absentia.experiment.comparison._trial import decode_map
 from absentia.experiment.engine import Record
 from absentia.experiment.results import Metric
 from helpers.comparison_problems import METHODS, made_data, made_design, made_records, made_views, targets
@@ -17,7 +16,7 @@ TASKS = ["classes", "numbers", "labels", "completion"]
 
 
 def parts(problem, design, records):
-    return make_parts(Summary(problem, design, records, dict.fromkeys(design.methods, 9)))
+    return vars(ComparisonSummary(problem, design, records, dict.fromkeys(design.methods, 9)).results())
 
 
 # ------------------------------------------------------------------------------------------------- folds
@@ -33,19 +32,19 @@ def test_folds_are_those_that_were_done_and_measured():
         done(0, 0, 0.7),
         Record({"repeat": 2, "fold": 0}, "failed"),
     ]
-    assert list(scores_by_fold(records, "AUC").items()) == [((0, 0), 0.7), ((1, 0), 0.5)]
-    assert scores_by_fold(records, "accuracy") == {}
+    assert list(_scores_by_fold(records, "AUC").items()) == [((0, 0), 0.7), ((1, 0), 0.5)]
+    assert _scores_by_fold(records, "accuracy") == {}
 
 
 def test_spans_stay_where_scores_can_be():
     share, error = Metric("AUC", True, True, ""), Metric("RMSE", False, False, "")
-    assert interval(np.array([0.9, 1.0, 1.0]), share, 0.5).high == 1.0
-    assert interval(np.array([0.1, 0.5]), error, 0.5).low == 0.0
-    assert interval(np.array([0.1, -0.9]), Metric("R2", True, True, ""), 0.5).low < -1
-    assert interval(
+    assert _interval(np.array([0.9, 1.0, 1.0]), share, 0.5).high == 1.0
+    assert _interval(np.array([0.1, 0.5]), error, 0.5).low == 0.0
+    assert _interval(np.array([0.1, -0.9]), Metric("R2", True, True, ""), 0.5).low < -1
+    assert _interval(
         np.array([-0.1, -0.2]), Metric("similarity", True, True, ""), 0.1
     ).value == pytest.approx(-0.15)
-    one = interval(np.array([0.4]), share, 0.5, 0.1)
+    one = _interval(np.array([0.4]), share, 0.5, 0.1)
     assert one.value == pytest.approx(0.5)
     assert np.isnan([one.low, one.high]).all()
 
@@ -99,7 +98,7 @@ def test_patterns_in_words_and_many_of_them_together():
     problem = make_task_data(views, targets("classes", factors))
     design = made_design("classes", repeats=1)
     groups = parts(problem, design, made_records(problem, design))["patterns"]
-    assert len(groups) == TOP_PATTERNS + 1
+    assert len(groups) == 8 + 1
     assert groups[-1].words == "other patterns together"
     assert groups[-1].present == ()
     assert sum(group.count for group in groups) == 200
@@ -169,8 +168,8 @@ def test_views_of_which_nothing_is_known():
 def test_curves_of_predictions_begin_with_nothing_hidden():
     problem, design = made_data("classes"), made_design("classes", rates=(0.4, 0.2))
     records = made_records(problem, design)
-    summary = Summary(problem, design, records, dict.fromkeys(design.methods, 9))
-    points = make_parts(summary)["curves"]
+    summary = ComparisonSummary(problem, design, records, dict.fromkeys(design.methods, 9))
+    points = summary.results().curves
     for row in summary.rows:
         own = [point for point in points if point.method == row.method]
         assert [point.rate for point in own] == [0.0, 0.2, 0.4]

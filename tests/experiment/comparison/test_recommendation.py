@@ -8,16 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from absentia.experiment.comparison._recommendation import (
-    SAME_PROBABILITY,
-    SIGNIFICANCE,
+    _SAME_PROBABILITY,
+    _SIGNIFICANCE,
     Evidence,
     _format_p,
+    _is_better,
+    _is_worse,
     _points,
     _size,
-    format_score,
     format_seconds,
-    is_better,
-    is_worse,
     recommend,
 )
 from absentia.experiment.results import Difference, Interval, MethodRow, Metric
@@ -38,7 +37,7 @@ NAN = float("nan")
 
 @st.composite
 def differences(draw, method, mean):
-    adjusted = draw(st.sampled_from([0.0, 0.0004, 0.01, 0.0499, SIGNIFICANCE, 0.2, 1.0]))
+    adjusted = draw(st.sampled_from([0.0, 0.0004, 0.01, 0.0499, _SIGNIFICANCE, 0.2, 1.0]))
     same = draw(st.sampled_from([0.0, 0.3, 0.96, 1.0]))
     half = draw(st.sampled_from([NAN, 0.0, 0.01]))
     rest = 1 - same
@@ -77,8 +76,7 @@ def evidence(draw):
 
 
 def told(found):
-    methods = [row.method for row in found.rows]
-    return recommend(found, {m: f"use({m!r})" for m in methods}, {m: f"use {m}" for m in methods})
+    return recommend(found)
 
 
 # ------------------------------------------------------------------------------------------- properties
@@ -88,7 +86,7 @@ def told(found):
 @given(evidence())
 def test_a_winner_is_shown_to_be_better_and_never_failed(found):
     said, own = told(found), found.by_method
-    candidates = [d.method for d in found.differences if d.adjusted < SIGNIFICANCE and d.mean > 0]
+    candidates = [d.method for d in found.differences if d.adjusted < _SIGNIFICANCE and d.mean > 0]
     candidates = [m for m in candidates if found.row(m).failed == 0]
     if not candidates:
         assert said.winner is None
@@ -108,7 +106,6 @@ def test_the_cheapest_within_reach_of_the_best_winner_is_recommended(found):
         return
     assert said.recommended in found.measured
     assert found.score(said.best) == max(map(found.score, found.measured))
-    assert (said.python, said.command) == (f"use({said.recommended!r})", f"use {said.recommended}")
     if said.winner is None:
         if SIMPLEST in found.measured:
             assert said.recommended == SIMPLEST
@@ -143,7 +140,7 @@ def test_the_headline_says_what_the_table_says(found):
         assert ("every method failed" in line) == all(row.failed for row in tried)
         return
     assert said.recommended in line
-    assert format_score(found.metric, found.row(said.recommended).scores[found.metric.name].value) in line
+    assert found.metric.format(found.row(said.recommended).scores[found.metric.name].value) in line
     has_simplest = SIMPLEST in found.measured
     assert line.startswith("No clear winner") == (said.winner is None and has_simplest)
     assert line.startswith("No verdict") == (not has_simplest)
@@ -151,7 +148,7 @@ def test_the_headline_says_what_the_table_says(found):
     assert bool(claimed) == (said.winner is not None)
     for method in claimed:
         one = found.by_method[method]
-        assert is_better(one)
+        assert _is_better(one)
         assert not found.row(method).failed
         assert _points(found, one.mean) in line
     if line.startswith("Take"):
@@ -160,18 +157,20 @@ def test_the_headline_says_what_the_table_says(found):
         assert "nan" not in line
         assert f"for {len(found.differences)} comparison" in line
     if line.startswith("No clear winner") and "as good as anything else as far" in line:
-        assert not any(is_better(one) for one in found.differences)
+        assert not any(_is_better(one) for one in found.differences)
         assert found.differences
 
 
 LISTS = {
-    "Also shown to be better than plain": lambda found, one: is_better(one) and one.method in found.winners,
-    "Shown to be better than plain, but failed at times": lambda found, one: (
-        is_better(one) and found.row(one.method).failed
+    "Also shown to be better than plain": lambda found, one: (
+        _is_better(one) and one.method in found.winners
     ),
-    "Shown to be worse than plain": lambda found, one: is_worse(one),
+    "Shown to be better than plain, but failed at times": lambda found, one: (
+        _is_better(one) and found.row(one.method).failed
+    ),
+    "Shown to be worse than plain": lambda found, one: _is_worse(one),
     "Practically the same as plain, with a probability above 95%": lambda found, one: (
-        one.same > SAME_PROBABILITY
+        one.same > _SAME_PROBABILITY
     ),
 }
 
@@ -191,7 +190,7 @@ def test_details_name_nobody_for_what_they_are_not(found):
         elif best := re.match(r"(\S+) had the best mean, (.*) better than plain", sentence):
             assert best[1] == said.best
             assert own[best[1]].mean > 0
-            assert not is_better(own[best[1]])
+            assert not _is_better(own[best[1]])
             assert best[2] == _points(found, own[best[1]].mean)
         elif still := re.match(r"(\S+) is better still", sentence):
             assert still[1] == said.winner
@@ -202,7 +201,7 @@ def test_details_name_nobody_for_what_they_are_not(found):
             assert sentence.startswith(f"A fit of {said.recommended} took ")
     assert len(listed) == len(set(listed))  # nobody is two things
     assert not {said.recommended, said.winner} & set(listed)
-    worse = [d.method for d in found.differences if is_worse(d)]
+    worse = [d.method for d in found.differences if _is_worse(d)]
     if 0 < len(worse) <= 5:
         assert set(worse) <= set(listed)
 
@@ -345,8 +344,8 @@ def test_numbers_in_words():
     assert [format_seconds(s) for s in (0.0123, 1.5, 119.0, 120.0, 3600.0)] == [
         *("0.012 s", "1.5 s", "119 s", "2 min", "60 min")
     ]
-    assert format_score(ACCURACY, 0.8512) == "85.1%"
-    assert format_score(METRICS[1], 0.123456) == "0.1235"
+    assert ACCURACY.format(0.8512) == "85.1%"
+    assert METRICS[1].format(0.123456) == "0.1235"
     assert "more" in told(of([row(SIMPLEST, 0.8), *(row(f"m{i}", 0.7) for i in range(8))],
                              [difference(f"m{i}", -0.1, 0.0) for i in range(8)])).details[0]  # fmt: skip
 

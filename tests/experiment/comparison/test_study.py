@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from absentia.experiment.comparison._data import FILE
+from absentia.experiment.comparison._data import DATA_FILE
 from absentia.experiment.comparison._design import Design
 from absentia.experiment.comparison._study import (
-    METHOD_SECONDS,
+    _MAX_SECONDS,
     Outstanding,
     Study,
     _is_settled,
+    _thin_design,
     open_study,
-    thin_design,
 )
 from absentia.experiment.engine import Limits, Pool, Record
 from absentia.files import FileError
@@ -125,28 +125,28 @@ def test_slow_methods_get_as_many_repeats_as_fit_into_their_time(task, tmp_path)
     simplest, slow, _ = METHODS[task]
     assert set(study.first_trials()) == {*METHODS[task], *beside}
     fits = 1 if task == "completion" else 3
-    found = timed(study, {slow: METHOD_SECONDS / fits / 5.5, "cvkt": METHOD_SECONDS + 1})
-    thin = thin_design(study.data, study.design, found)
+    found = timed(study, {slow: _MAX_SECONDS / fits / 5.5, "cvkt": _MAX_SECONDS + 1})
+    thin = _thin_design(study.data, study.design, found)
     assert thin.repeats_of == {slow: 5}
     assert (thin.methods, thin.left_out) == (study.design.methods, {})
     assert thin.completers == beside[:1]
-    least = thin_design(study.data, study.design, timed(study, {slow: 1000.0, simplest: 1000.0}))
+    least = _thin_design(study.data, study.design, timed(study, {slow: 1000.0, simplest: 1000.0}))
     assert least.repeats_of == {slow: 3 if task == "completion" else 1}  # one draw tells nothing of chance
     assert least.repeats_for(simplest) == 9
     assert least.repeats_of_views == 1
-    assert thin_design(study.data, study.design, {}) == study.design
+    assert _thin_design(study.data, study.design, {}) == study.design
 
 
 def test_what_is_not_done_in_time_is_left_out_and_why(tmp_path):
     study = small("classes", tmp_path)
     late = timed(study, {"linear": 60.0, "average": 60.0}, "time", 60.0)
-    thin = thin_design(study.data, study.design, late)
+    thin = _thin_design(study.data, study.design, late)
     assert thin.methods == ("average", "mean-svm")
     assert thin.left_out == {
         "linear": "took more than 60 CPU s for its first fit on these data; ask for it by name"
     }
     limited = replace(study.design, time_limit=60.0)  # by the user: then it is a failure in the table
-    assert thin_design(study.data, limited, late).left_out == {}
+    assert _thin_design(study.data, limited, late).left_out == {}
 
 
 def test_methods_are_timed_once_and_a_folder_that_is_gone_on_with_is_thinned_alike(tmp_path, monkeypatch):
@@ -158,7 +158,7 @@ def test_methods_are_timed_once_and_a_folder_that_is_gone_on_with_is_thinned_ali
     study = small("classes", tmp_path, repeats=20)
     study.time_methods(Pool())
     assert ran == [["average"], ["linear", "mean-svm"]]
-    assert study.design.repeats_of == {"linear": int(METHOD_SECONDS / 3)}
+    assert study.design.repeats_of == {"linear": int(_MAX_SECONDS / 3)}
     assert {t.key["repeat"] for t in study.trials if t.key["method"] == "linear"} == {*range(6)}
     assert open_study(tmp_path).design == study.design
     again = Study(study.data, made_design("classes", repeats=20), tmp_path)
@@ -205,9 +205,9 @@ def test_a_study_of_kernels_is_opened_with_its_records(task, tmp_path):
 
 def test_data_are_written_again_only_if_they_are_others(tmp_path):
     study = small("classes", tmp_path)
-    before = (tmp_path / FILE).stat().st_mtime_ns
+    before = (tmp_path / DATA_FILE).stat().st_mtime_ns
     Study(study.data, made_design("classes", repeats=1), tmp_path).save()
-    assert (tmp_path / FILE).stat().st_mtime_ns == before
+    assert (tmp_path / DATA_FILE).stat().st_mtime_ns == before
     Study(made_data("classes", seed=1), made_design("classes"), tmp_path).save()
     assert open_study(tmp_path).data.hash == made_data("classes", seed=1).hash
     (tmp_path / "design.json").write_text("{")

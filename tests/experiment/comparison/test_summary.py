@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from absentia.data import statistics
-from absentia.experiment.comparison._design import MECHANISMS
-from absentia.experiment.comparison._summary import HIDDEN_WORDS, Summary, make_facts
+from absentia.experiment.comparison._design import _MECHANISMS
+from absentia.experiment.comparison._summary import _HIDDEN_WORDS, ComparisonSummary, _make_facts
 from absentia.experiment.engine import Record
 from absentia.tasks import TASKS as ALL
 from helpers.comparison_problems import METHODS, made_data, made_design, made_records, trials_of
@@ -28,7 +28,7 @@ def wanted(problem, design):
 
 
 def summed(problem, design, records):
-    return Summary(problem, design, records, wanted(problem, design))
+    return ComparisonSummary(problem, design, records, wanted(problem, design))
 
 
 def scored(problem, design, value):
@@ -295,8 +295,8 @@ def test_any_part_of_the_records_makes_results(task, data):
 
 def told(task, problem=None, **more):
     problem, design = problem or made_data(task), made_design(task, **more)
-    return make_facts(
-        Summary(problem, design, made_records(problem, design), dict.fromkeys(design.methods, 9))
+    return _make_facts(
+        ComparisonSummary(problem, design, made_records(problem, design), dict.fromkeys(design.methods, 9))
     )
 
 
@@ -321,7 +321,7 @@ def test_what_completion_was_made_of():
     )
     assert not {"folds", "fewer repeats", "command"} & set(found)
     assert "McNemar" not in found["statistics"]
-    assert set(HIDDEN_WORDS) == set(MECHANISMS)
+    assert set(_HIDDEN_WORDS) == set(_MECHANISMS)
 
 
 def test_kernels_that_came_are_not_made():
@@ -335,8 +335,8 @@ def test_kernels_that_came_are_not_made():
 def test_the_region_of_equivalence_is_told_in_units_of_the_metric():
     problem, design = made_data("numbers"), made_design("numbers", metric="RMSE", equivalence=0.02)
     records = made_records(problem, design)
-    summary = Summary(problem, design, records, dict.fromkeys(METHODS["numbers"], 9))
-    assert f"with {summary.equivalence:.3g} as practically nil" in make_facts(summary)["statistics"]
+    summary = ComparisonSummary(problem, design, records, dict.fromkeys(METHODS["numbers"], 9))
+    assert f"with {summary.equivalence:.3g} as practically nil" in _make_facts(summary)["statistics"]
     assert summary.equivalence != 0.02
 
 
@@ -344,5 +344,15 @@ def test_the_region_of_equivalence_is_told_in_units_of_the_metric():
 def test_time_is_that_of_all_trials(task):
     problem, design = made_data(task), made_design(task)
     records = made_records(problem, design)
-    found = make_facts(Summary(problem, design, records, dict.fromkeys(METHODS[task], 9)))
+    found = _make_facts(ComparisonSummary(problem, design, records, dict.fromkeys(METHODS[task], 9)))
     assert found["CPU time"] == f"{sum(r.cost['cpu'] for r in records):.0f} s in {len(records)} trials"
+
+
+def test_how_to_use_the_recommended_method_is_said_once_something_is_measured():
+    problem, design = made_data("numbers"), made_design("numbers", call="d --labels l.csv:y")
+    wanted = dict.fromkeys(design.methods, 9)
+    verdict = ComparisonSummary(problem, design, made_records(problem, design), wanted).results().verdict
+    assert f"absentia fit d --labels l.csv:y --method {verdict.recommended}" in verdict.command
+    assert "model.fit(views, y)" in verdict.python
+    verdict = ComparisonSummary(problem, design, [], wanted).results().verdict
+    assert (verdict.python, verdict.command) == ("", "")

@@ -114,7 +114,7 @@ def test_what_cannot_have_come_of_its_trial_is_no_record_of_it(tmp_path):
 
 def test_a_huge_file_is_not_read(records, monkeypatch):
     path = put(records, WHOLE)
-    os.truncate(path, module.MAX_BYTES + 1)  # sparse: takes no room
+    os.truncate(path, module._MAX_BYTES + 1)  # sparse: takes no room
     monkeypatch.setattr(module.Path, "read_bytes", lambda path: pytest.fail("was read"))
     assert records.read(TRIAL.hash) is None
     assert list(records.damaged) == [path]

@@ -310,7 +310,7 @@ def test_whoever_ends_its_process_is_recorded_and_nobody_else_is_lost(tmp_path, 
     watcher.check(trials)
     assert watcher.statuses() == {("count", "done"): 24, ("exit", "died"): 1, ("kill", "died"): 2}
     record = watcher.records.read(trial("exit").hash)
-    assert record.error == module.DIED
+    assert record.error == module._DIED
     assert record.cost == {"time_limit": 30.0, "memory_limit": 1500 * MEGABYTE}
     assert record.made["absentia"]
 

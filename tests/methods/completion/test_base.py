@@ -6,9 +6,9 @@ import threadpoolctl
 from sklearn.base import clone
 
 from absentia import MKC, MKMC, AutoCompleter, KernelViews, missingness
-from absentia.testing import COMPLETER_CHECKS
+from absentia.testing import CHECKS
 from absentia.testing._completers import _assert_same
-from absentia.testing._problems import noisy, random_kernels, random_problem
+from absentia.testing._tools import add_noise, random_kernels, random_problem
 from helpers.registry import COMPLETERS, COSTLY, is_slow
 
 # where so many components are too many is a matter of tests of their own
@@ -27,11 +27,11 @@ def completer(request):
     [
         pytest.param(name, law, marks=pytest.mark.slow if is_slow(name, law) else ())
         for name in COMPLETERS
-        for law in COMPLETER_CHECKS
+        for law in CHECKS["completer"]
     ],
 )
 def test_every_completer_obeys_every_law(name, law):
-    COMPLETER_CHECKS[law](clone(COMPLETERS[name]))
+    CHECKS["completer"][law](clone(COMPLETERS[name]))
 
 
 # everything else of MKMC that threads can reach is in its own tests
@@ -125,7 +125,7 @@ def test_nothing_hangs_by_a_hair(completer, problem, rng):
         )
     straight = completer.fit_transform(KernelViews.from_dense(K, observed=keep)).to_dense()
     for _ in range(3):
-        noised = KernelViews.from_dense(noisy(K, 1e-12, rng), observed=keep)
+        noised = KernelViews.from_dense(add_noise(K, 1e-12, rng), observed=keep)
         _assert_same(completer.fit_transform(noised).to_dense(), straight)
 
 

@@ -22,7 +22,6 @@ from absentia import (
     missingness,
 )
 from absentia.methods.learning.engine import DUST, Box
-from absentia.testing import _learners as checks
 from absentia.testing import _tools as tools
 from helpers.absent_kernels import features, halves, problem
 from helpers.registry import CLASSIFIERS, cases
@@ -36,7 +35,7 @@ def test_machines_pass_the_checks_of_their_kind(name, check):
     check(CLASSIFIERS[name])
 
 
-# forms that are not in the market, of which the order of what comes has to be as irrelevant
+# forms that are not in the registry, of which the order of what comes has to be as irrelevant
 MORE = {
     "regression": MKLRegressor(),
     "two steps": AbsentMKLClassifier("penalized", two_step=True),
@@ -44,9 +43,9 @@ MORE = {
     "sigmoid, mean": AbsentMKLClassifier(constraint="mean", probability=True),
 }
 ORDER = [
-    checks.permuting_samples_permutes_the_answers,
-    checks.reordering_views_changes_no_answer,
-    checks.threads_change_no_answer,
+    tools.CHECKS["learner"]["permuting_samples_permutes_the_answers"],
+    tools.CHECKS["learner"]["reordering_views_changes_no_answer"],
+    tools.CHECKS["learner"]["threads_change_no_answer"],
 ]
 
 

@@ -2,59 +2,72 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from absentia.app._checks import check_threads
+from absentia.app._checks import MAX_PROCESSES, check_number
 from absentia.app._terminal import out
-from absentia.app.cli._flags import Force, List, MethodFlags, flag_table, method_table, read_flags
-from absentia.app.cli._source import DATA, Features, Kernels, Logs, Threads
+from absentia.app.cli._flags import (
+    DATA_HELP,
+    Force,
+    List,
+    MethodFlags,
+    ReadOptions,
+    Switch,
+    Threads,
+    ViewKernelOptions,
+    flag_table,
+    method_table,
+    read_flags,
+)
 
 # isort: split
 from cyclopts import Parameter
 
 _FAMILIES: tuple[Literal["completer"], Literal["matrix"]] = ("completer", "matrix")
-FILE = Parameter(
-    name="FILE",
-    help=f"{DATA} Kernels are computed from features. For pma a CSV file (first line: column names; first "
-    "field: row id; empty, NA or NaN: missing) or an .npz file with X and optionally row_ids, "
-    "column_names, row_kernel, column_kernel.",
+_FILE = Parameter(
+    help=f"{DATA_HELP} Kernels are computed from features. For pma a CSV file (first line: column names; "
+    "first field: row id; empty, NA or NaN: missing) or an .npz file with X and optionally row_ids, "
+    "column_names, row_kernel, column_kernel."
 )
-OUTPUT = Parameter(
-    name=["--output", "-o"],
-    help="The .npz file to write: K, mask, ids, names, and mask_before, who had been observed. For .h5mu "
-    "and .h5ad also a file of that kind, the one that came with kernels and presence added. For pma a .csv "
-    "file, or an .npz file with X, std and observed.",
-)
-_REPAIR = Parameter(
-    help="Make kernels that are not positive semidefinite so, by clipping or shifting eigenvalues."
-)
-_QUALITY = Parameter(
-    name="--no-quality",
-    negative="",
-    help="Leave out of the report how well methods fill observed cells that are hidden, which takes a "
-    "minute or so.",
-)
-_STD = Parameter(
-    help="The .csv file for standard deviations (pma); by default OUT with the ending .std.csv."
-)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class CompleteOptions:
+    """How to read and complete, and what else to write.
+
+    Parameters
+    ----------
+    repair
+        Make kernels that are not positive semidefinite so, by clipping or shifting eigenvalues.
+    std
+        The .csv file for standard deviations (pma); by default OUT with the ending .std.csv.
+    report
+        Also write an HTML report here.
+    no_quality
+        Leave out of the report how well methods fill observed cells that are hidden, which takes a minute
+        or so.
+    """
+
+    source: ReadOptions = ReadOptions()  # noqa: RUF009 - it is frozen
+    kernels: ViewKernelOptions = ViewKernelOptions()  # noqa: RUF009
+    repair: Literal["clip", "shift"] | None = None
+    std: Path | None = None
+    report: Path | None = None
+    no_quality: Switch = False
+    threads: Threads = None
+    force: Force = False
 
 
 def complete(
-    file: Annotated[Path | None, FILE] = None,
+    file: Annotated[Path | None, _FILE] = None,
     /,
     *,
-    output: Annotated[Path | None, OUTPUT] = None,
-    method: Annotated[str | None, Parameter(help="How to complete, by default cvkt; see --list.")] = None,
-    source: Features = Features(),  # noqa: B008 - it is frozen
-    kernel: Kernels = (),
-    log: Logs = (),
-    repair: Annotated[Literal["clip", "shift"] | None, _REPAIR] = None,
-    std: Annotated[Path | None, _STD] = None,
-    report: Annotated[Path | None, Parameter(help="Also write an HTML report here.")] = None,
-    no_quality: Annotated[bool, _QUALITY] = False,
-    threads: Threads = None,
-    force: Force = False,
+    output: Annotated[Path | None, Parameter(alias="-o")] = None,
+    method: str | None = None,
+    options: CompleteOptions = CompleteOptions(),  # noqa: B008 - it is frozen
     list_methods: List = False,
     **flags: MethodFlags,
 ) -> None:
@@ -66,42 +79,43 @@ def complete(
 
     Ctrl-C once stops after the current iteration, if that ends within seconds, and writes what is there
     (exit code 3); twice, or once with pma, writes nothing.
+
+    Parameters
+    ----------
+    output
+        The .npz file to write: K, mask, ids, names, and mask_before, who had been observed. For .h5mu and
+        .h5ad also a file of that kind, the one that came with kernels and presence added. For pma a .csv
+        file, or an .npz file with X, std and observed.
+    method
+        How to complete, by default cvkt; see --list.
     """
     from absentia.methods.catalogue import find, offered
 
     methods = offered(*_FAMILIES)
     if list_methods:
-        table = method_table(methods) if method is None else flag_table(find(method, *_FAMILIES))
-        out.print(table)
-        return None
+        return out.print(method_table(methods) if method is None else flag_table(find(method, *_FAMILIES)))
     if file is None or output is None:
         raise ValueError(
             "an input FILE and an output (-o OUT.npz) are wanted; see absentia complete --help"
         )
-    check_threads(threads)
+    check_number("--threads", options.threads, 1, MAX_PROCESSES)
     entry = find(method or "cvkt", *_FAMILIES)
     parameters = read_flags(entry, flags, methods)
+    kernels = options.kernels
     if entry.family == "matrix":
-        from absentia.app.cli import _complete_matrix
+        from absentia.app.cli._completing import run_complete_matrix
 
-        _refuse(entry.name, {"--kernel": kernel or None, "--log": log or None, "--repair": repair})
-        places = _complete_matrix.Places(file, output, std, report, force)
-        return _complete_matrix.run(places, entry, parameters, threads)
-    from absentia.app.cli import _complete_kernels
+        given = {"--kernel": kernels.kernel, "--log": kernels.log, "--repair": options.repair}
+        _refuse(entry.name, given)
+        return run_complete_matrix(file, output, entry, parameters, options)
+    from absentia.app.cli._completing import run_complete_kernels
 
-    _refuse(entry.name, {"--std": std})
-    return _complete_kernels.run(
-        _complete_kernels.CompleteOptions(
-            *(file, output, entry, parameters, source, kernel, log, repair, report),
-            quality=not no_quality,
-            threads=threads,
-            force=force,
-        )
-    )
+    _refuse(entry.name, {"--std": options.std})
+    return run_complete_kernels(file, output, entry, parameters, options)
 
 
 def _refuse(method: str, given: dict[str, Any]) -> None:
     """Refuse what means nothing for a method."""
     for flag, value in given.items():
-        if value is not None:
+        if value:
             raise ValueError(f"{flag} does not apply to method {method!r}")

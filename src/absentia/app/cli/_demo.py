@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from absentia.app import _exit_codes as exit_codes
-from absentia.app._checks import check_folder, check_number, check_report, check_whole
-from absentia.app._terminal import Whole
-from absentia.app.cli._flags import Force
-from absentia.app.cli._output import call, say, say_where
+from absentia.app._checks import check_folder, check_number, check_report
+from absentia.app._exit_codes import outputs
+from absentia.app._terminal import format_command, say, say_where
+from absentia.app.cli._flags import Force, Whole
 
 # isort: split
 from cyclopts import Parameter
@@ -19,19 +18,19 @@ if TYPE_CHECKING:
     from absentia.experiment.comparison import Study
 
 #: Some of every kind, quick enough to be tried ten times in a minute.
-METHODS = (
+_METHODS = (
     *("average", "complete-cases", "mean-svm", "linear", "fusion", "forest"),
     *("mkl", "amkl-convex", "amkl-penalized", "knn-svm", "cvkt-svm", "cvkt-linear"),
 )
-COMPLETERS = ("mean", "zero", "knn", "cvkt")
-REPEATS = 2
+_COMPLETERS = ("mean", "zero", "knn", "cvkt")
+_REPEATS = 2
 _MIN_DIGITS, _MAX_DIGITS = 50, 1797  # digits: five of each, and all there are
-DATA = "digits.npz"
+_DATA_FILE = "digits.npz"
 
 
 def demo(
     *,
-    output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("absentia-demo"),
+    output: Annotated[Path, Parameter(alias="-o")] = Path("absentia-demo"),
     n_samples: Whole = 200,
     absent: float = 0.3,
     seed: Whole = 0,
@@ -51,62 +50,50 @@ def demo(
         Share of sample-view pairs to hide, 0 to 0.8.
     seed
         Seed of the random choice of what is hidden, and of the folds.
-    force
-        Replace files that are there and not written by absentia.
     """
-    check_whole("--n-samples", n_samples, _MIN_DIGITS, _MAX_DIGITS)
-    check_number("--absent", absent, most=0.8)
-    check_whole("--seed", seed, 0)
+    check_number("--n-samples", n_samples, _MIN_DIGITS, _MAX_DIGITS)
+    check_number("--absent", absent, 0, 0.8, kind="number")
+    check_number("--seed", seed, 0)
     check_folder(output)
     check_report(output / "report.html")
     from absentia import files
     from absentia.app.cli._compare import check_study_folder
-    from absentia.app.cli._study import finish, run_trials
+    from absentia.app.cli._study import run_trials, write_results
     from absentia.app.comparison import count_jobs
     from absentia.experiment.engine import Pool
 
-    check_study_folder(output, force, DATA)
+    check_study_folder(output, force, _DATA_FILE)
     study = demo_study(n_samples, absent, seed, output)
     study.save()
-    views, y = _hidden_digits(n_samples, absent, seed)
-    files.write(output / DATA, views, digit=y)
+    files.write(output / _DATA_FILE, study.data.data, digit=study.data.y)  # each digit is its own code
     run_trials(study, Pool(count_jobs(None, study.data.data), apart=True), retry=False)
-    finish(study)
+    write_results(study)
     say("more, on the same views and on tables:")
-    data = output / DATA
-    for command in (
-        call("inspect", data, labels="digit"),
-        f"{call('compare', data, labels='digit')} -o compared    # with every method",
-        f"{call('example', Path('breast'))}    # a made-up cohort: three tables, labels with gaps",
-    ):
-        say(f"  {command}")
+    data = (output / _DATA_FILE, "--labels", "digit")
+    say(f"  {format_command('inspect', *data)}")
+    say(f"  {format_command('compare', *data, '-o', 'compared')}    # with every method")
+    say("  absentia example breast    # a made-up cohort: three tables, labels with gaps")
 
 
 def demo_study(n_samples: int, absent: float, seed: int, folder: Path) -> Study:
     """The digits with a share of their views hidden, and methods to compare on them."""
+    from absentia import datasets
+    from absentia.data import missingness
     from absentia.experiment.comparison import Design, Study, make_task_data
 
-    views, y = _hidden_digits(n_samples, absent, seed)
+    views, y = datasets.load_digit_views(n_samples=n_samples, return_X_y=True)
+    views = views.hide(missingness.mcar(views, absent, random_state=seed))
     flags = ("--n-samples", n_samples, "--absent", absent, "--seed", seed)
     design = Design(
-        METHODS,
-        repeats=REPEATS,
+        _METHODS,
+        repeats=_REPEATS,
         seed=seed,
-        completers=COMPLETERS,
+        completers=_COMPLETERS,
         title=f"Handwritten digits in six views, {absent:.0%} of them hidden",
-        call=shlex.join([str(folder / DATA), "--labels", "digit"]),
+        call=shlex.join([str(folder / _DATA_FILE), "--labels", "digit"]),
         command=shlex.join(["absentia", "demo", "-o", str(folder), *map(str, flags)]),
     )
     return Study(make_task_data(views, y), design, folder)
-
-
-def _hidden_digits(n_samples: int, absent: float, seed: int) -> tuple[Any, Any]:
-    """The views as the methods get them, and the digits."""
-    from absentia import datasets
-    from absentia.data import missingness
-
-    views, y = datasets.load_digit_views(n_samples=n_samples, return_X_y=True)
-    return views.hide(missingness.mcar(views, absent, random_state=seed)), y
 
 
 def example(folder: Path, /, *, seed: Whole = 0) -> None:
@@ -125,19 +112,16 @@ def example(folder: Path, /, *, seed: Whole = 0) -> None:
     new = folder.absolute().parent / "newpatients"
     for place in (folder, new):
         check_folder(place)
-    exit_codes.written.expect(folder / "labels.csv", new / "labels.csv")
+    outputs.expect(folder / "labels.csv", new / "labels.csv")
     from absentia import datasets
 
     datasets.write_cohort(folder, new, seed)
     say("made-up patients of three subtypes: expression, methylation, clinical; some lack views or a label")
-    say_where(cohort=folder, new_patients=_relative(new))
-    where = shlex.quote(str(folder))
-    say(f"next:  absentia inspect {where} --labels labels.csv:subtype")
-    say(f"       absentia compare {where} --labels labels.csv:subtype -o compared")
-    say(f"       absentia fit {where} --labels labels.csv:subtype -o model.absentia")
-    say(f"       absentia predict model.absentia {shlex.quote(str(_relative(new)))} -o predicted.csv")
-
-
-def _relative(path: Path) -> Path:
-    """As it is called from here."""
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    if new.is_relative_to(Path.cwd()):
+        new = new.relative_to(Path.cwd())
+    say_where(cohort=folder, new_patients=new)
+    data = (folder, "--labels", "labels.csv:subtype")
+    say(f"next:  {format_command('inspect', *data)}")
+    say(f"       {format_command('compare', *data, '-o', 'compared')}")
+    say(f"       {format_command('fit', *data, '-o', 'model.absentia')}")
+    say(f"       {format_command('predict', 'model.absentia', new, '-o', 'predicted.csv')}")

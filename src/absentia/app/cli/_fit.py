@@ -2,60 +2,87 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from absentia.app import _exit_codes as exit_codes
-from absentia.app._checks import check_ending, check_outputs, check_report, check_threads
+from absentia.app._checks import MAX_PROCESSES, check_ending, check_number, check_outputs, check_report
+from absentia.app._exit_codes import outputs
 from absentia.app._terminal import out
-from absentia.app.cli._flags import JSON, Force, List, MethodFlags, flag_table, method_groups
-from absentia.app.cli._source import (
-    DATA,
-    LABELS,
-    Kernels,
-    LabelledFeatures,
-    Logs,
+from absentia.app.cli._flags import (
+    DATA_HELP,
+    JSON,
+    Force,
+    LabelledReadOptions,
+    LabelsFlag,
+    List,
+    MethodFlags,
+    Switch,
     Threads,
-    check_kernel_names,
+    ViewKernelOptions,
+    flag_table,
+    method_groups,
 )
 
 # isort: split
 from cyclopts import Parameter
 
-OUTPUT = Parameter(name=["--output", "-o"], help="The model, .absentia or .npz; it holds no code.")
-_METHOD = Parameter(
-    help="How to learn; see --list. By default auto for classes, ridge for numbers, cox for TIME,EVENT."
-)
-_ERROR_COST = Parameter(
-    name="--C", help="Cost of a training error, or cv to select it by cross-validation."
-)
-_REPORT = Parameter(name="--report", help="Where to write the HTML report; by default beside the model.")
-_NO_REPORT = Parameter(
-    name="--no-report",
-    negative="",
-    help="No report, and so no cross-validation of the method and the baselines.",
-)
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class FitOptions:
+    """How to learn, and what to write.
+
+    Parameters
+    ----------
+    method
+        How to learn; see --list. By default auto for classes, ridge for numbers, cox for TIME,EVENT.
+    C
+        Cost of a training error, or cv to select it by cross-validation.
+    probability
+        Also learn to give the probabilities of the classes.
+    report
+        Where to write the HTML report; by default beside the model.
+    no_report
+        No report, and so no cross-validation of the method and the baselines.
+    """
+
+    method: str | None = None
+    C: Annotated[str, Parameter(name="--C")] = "cv"
+    source: LabelledReadOptions = LabelledReadOptions()  # noqa: RUF009 - it is frozen
+    kernels: ViewKernelOptions = ViewKernelOptions()  # noqa: RUF009
+    probability: bool = True
+    report: Path | None = None
+    no_report: Switch = False
+    threads: Threads = None
+    force: Force = False
+    json: JSON = False
+
+    def parse_C(self) -> float | None:
+        """A positive number, or None to select it by cross-validation."""
+        if self.C == "cv":
+            return None
+        try:
+            value = float(self.C)
+        except ValueError:
+            value = math.nan
+        if not (math.isfinite(value) and value > 0):
+            raise ValueError(f"--C is a positive number or cv, not {self.C!r}")
+        return value
+
+    def page(self, model: Path) -> Path | None:
+        """Where the report goes, if one is wanted."""
+        return None if self.no_report else self.report or model.with_suffix(".html")
 
 
 def fit(
-    data: Annotated[Path | None, Parameter(name="DATA", help=DATA)] = None,
+    data: Annotated[Path | None, Parameter(help=DATA_HELP)] = None,
     /,
     *,
-    labels: Annotated[str | None, Parameter(help=LABELS)] = None,
-    output: Annotated[Path | None, OUTPUT] = None,
-    method: Annotated[str | None, _METHOD] = None,
-    C: Annotated[str, _ERROR_COST] = "cv",
-    source: LabelledFeatures = LabelledFeatures(),  # noqa: B008 - it is frozen
-    kernel: Kernels = (),
-    log: Logs = (),
-    probability: Annotated[
-        bool, Parameter(help="Also learn to give the probabilities of the classes.")
-    ] = True,
-    report: Annotated[Path | None, _REPORT] = None,
-    no_report: Annotated[bool, _NO_REPORT] = False,
-    threads: Threads = None,
-    force: Force = False,
-    json: Annotated[bool, JSON] = False,
+    labels: LabelsFlag = None,
+    output: Annotated[Path | None, Parameter(alias="-o")] = None,
+    options: FitOptions = FitOptions(),  # noqa: B008 - it is frozen
     list_methods: List = False,
     **flags: MethodFlags,
 ) -> None:
@@ -65,22 +92,22 @@ def fit(
     Ctrl-C stops; nothing is written then.
 
     Example: absentia fit breast/ --labels labels.csv:subtype -o model.absentia
+
+    Parameters
+    ----------
+    output
+        The model, .absentia or .npz; it holds no code.
     """
     if list_methods:
-        return _list_methods(method)
+        return _list_methods(options.method)
     if data is None or output is None:
         raise ValueError("DATA, --labels and -o MODEL.absentia are wanted; see absentia fit --help")
-    check_threads(threads)
-    check_kernel_names(kernel)
-    page = _report_place(data, output, labels, report, no_report, force)
-    from absentia.app.cli._fitting import FitOptions, run_fit
+    check_number("--threads", options.threads, 1, MAX_PROCESSES)
+    options.kernels.check_names()
+    _check_files(data, labels, output, options)
+    from absentia.app.cli._fitting import run_fit
 
-    named = None if method == "auto" else method  # which of each task its own is
-    return run_fit(
-        FitOptions(
-            data, labels, output, page, source, kernel, log, named, C, flags, probability, threads, json
-        )
-    )
+    return run_fit(data, labels, output, options, flags)
 
 
 def _list_methods(method: str | None) -> None:
@@ -94,16 +121,13 @@ def _list_methods(method: str | None) -> None:
     out.print(method_groups({task.name: offered(task.family) for task in tasks}))
 
 
-def _report_place(
-    data: Path, output: Path, labels: str | None, report: Path | None, none: bool, force: bool
-) -> Path | None:
-    """Where the report goes; refuse, before any work, what could not be written."""
+def _check_files(data: Path, labels: str | None, output: Path, options: FitOptions) -> None:
+    """Refuse, before any work, what could not be written."""
     check_ending(output, "the model", ".absentia", ".npz")
-    if none and report is not None:
+    if options.no_report and options.report is not None:
         raise ValueError("--report and --no-report exclude one another")
-    page = None if none else report or output.with_suffix(".html")
+    page = options.page(output)
     named = [] if labels is None else [labels, labels.rpartition(":")[0] or labels]
-    check_outputs([data, *map(Path, named)], [output, page], force)
+    check_outputs([data, *map(Path, named)], [output, page], options.force)
     check_report(page, ", or give --no-report")
-    exit_codes.written.expect(output, page)
-    return page
+    outputs.expect(output, page)

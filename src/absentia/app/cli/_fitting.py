@@ -12,73 +12,38 @@ import numpy as np
 from rich.table import Table
 from sklearn.pipeline import Pipeline
 
+import absentia
 from absentia import experiment
 from absentia.app import report
-from absentia.app._checks import parse_C
-from absentia.app._terminal import out, printable, step_bar, warnings_kept
-from absentia.app.cli._fit_pages import candidate_rows, format_strength, render_fit
-from absentia.app.cli._flags import read_flags
-from absentia.app.cli._output import say, say_json, say_what_is_next
-from absentia.app.cli._source import Source
-from absentia.app.cli._training import Training, read_training
+from absentia.app._progress import step_bar
+from absentia.app._terminal import format_command, keep_warnings, out, printable, say, say_json, say_where
+from absentia.app.cli._data import TrainingData, read_training
+from absentia.app.cli._fit import FitOptions
+from absentia.app.cli._flags import made_with, make_table, parameters_in_words, read_flags
 from absentia.core import limit_threads
+from absentia.data import Views
 from absentia.experiment import Validation
-from absentia.methods import models
+from absentia.kernels import ViewKernels
+from absentia.methods import inspection, models
 from absentia.methods.catalogue import Entry, find, offered
 from absentia.methods.models import Model
-from absentia.tasks import CLASSIFICATION, REGRESSION, SURVIVAL, Interval, Plan, Task
+from absentia.tasks import CLASSIFICATION, REGRESSION, SURVIVAL, Interval, Plan, Task, weight_words
 
-_FIT_TASKS = (CLASSIFICATION, REGRESSION, SURVIVAL)
-
-
-@dataclass(frozen=True)
-class FitOptions:
-    """What the command line asks for; without a `method`, the default of what the labels are for."""
-
-    data: Path
-    labels: str | None
-    output: Path
-    page: Path | None
-    source: Source
-    kernel: Sequence[str]
-    log: Sequence[str]
-    method: str | None
-    C: str
-    flags: Mapping[str, str]
-    probability: bool
-    threads: int | None
-    json: bool
-
-    def check_method(self) -> Entry | None:
-        """The method that is named, if one is; what it does not have is refused before anything is read."""
-        parse_C(self.C)
-        if self.method is None:
-            return None
-        entry = find(self.method, *(task.family for task in _FIT_TASKS))
-        self.read_parameters(entry)
-        return entry
-
-    def read_parameters(self, entry: Entry) -> dict[str, Any]:
-        """Parameters of the method; refuse what it does not have."""
-        parameters = read_flags(entry, self.flags, offered(*(task.family for task in _FIT_TASKS)))
-        has_C = "C" in entry.make(**parameters).get_params() and "C" not in entry.without
-        if parse_C(self.C) is not None and not has_C:
-            flag = next((flag for flag in entry.parameters() if flag in ("--penalty", "--alpha")), None)
-            own = f"; its penalty is {flag}" if flag else ""
-            raise ValueError(f"--C does not apply to method {entry.name!r}{own}")
-        if entry.takes == "features" and (self.kernel or self.log):
-            raise ValueError(f"--kernel and --log do not apply to method {entry.name!r}; it has no kernels")
-        return parameters
+_TASKS = (CLASSIFICATION, REGRESSION, SURVIVAL)
+_FAMILIES = tuple(task.family for task in _TASKS)
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
     """What was learned, from what, how, and how good it is."""
 
+    data: Path
+    labels: str | None
+    output: Path
     options: FitOptions
     entry: Entry
     plan: Plan
-    training: Training
+    training: TrainingData
     model: Any  # takes data
     validation: Validation | None
 
@@ -102,39 +67,49 @@ class Fit:
         return self.task.judge(seen.y, self.validation.predicted, self.validation.fold)
 
 
-def run_fit(options: FitOptions) -> None:
+def run_fit(
+    data: Path, labels: str | None, output: Path, options: FitOptions, flags: Mapping[str, str]
+) -> None:
     """Learn, write the model and the report, and say how it went."""
-    entry = options.check_method()
-    tasks = _FIT_TASKS if entry is None else [task for task in _FIT_TASKS if task.family == entry.family]
-    with warnings_kept() as remarks:
-        training = read_training(
-            options.data, options.source, options.labels, options.kernel, options.log, tasks=tasks
-        )
+    options.parse_C()
+    entry, tasks = None, list(_TASKS)
+    if options.method not in (None, "auto"):  # each task has its own default
+        entry = find(options.method, *_FAMILIES)
+        _read_parameters(entry, options, flags)  # what it does not have is refused before anything is read
+        tasks = [task for task in _TASKS if task.family == entry.family]
+    page = options.page(output)
+    with keep_warnings() as remarks:
+        training = read_training(data, options.source, labels, options.kernels, tasks)
         entry = entry or training.task.find(training.task.default_method)
-        plan = _make_plan(options, entry, training)
+        given: dict[str, Any] = {"C": options.parse_C(), "options": _read_parameters(entry, options, flags)}
+        if training.task is CLASSIFICATION:
+            given["probability"] = options.probability
+        plan = training.task.plan(entry, training.data, training.kernels, **given)
         with limit_threads(options.threads, len(training.y)):
-            model, validation = _learn(plan, training, validate=options.page is not None)
-    fit = Fit(options, entry, plan, training, model, validation)
-    _write(fit, remarks)
+            model, validation = _learn(plan, training, validate=page is not None)
+    fit = Fit(data, labels, output, options, entry, plan, training, model, validation)
+    _write(fit, page, remarks)
     if options.json:
-        return say_json(_as_json(fit))
+        return say_json(_as_json(fit, page))
     _say_how_it_went(fit)
-    return say_what_is_next(options.output, options.page)
+    say_where(model=output, report=page)
+    return say(f"next:  {format_command('predict', output)} NEW -o predicted.csv")
 
 
-def _make_plan(options: FitOptions, entry: Entry, training: Training) -> Plan:
-    more = {"probability": options.probability} if training.task is CLASSIFICATION else {}
-    return training.task.plan(
-        entry,
-        training.data,
-        training.kernels,
-        C=parse_C(options.C),
-        options=options.read_parameters(entry),
-        **more,
-    )
+def _read_parameters(entry: Entry, options: FitOptions, flags: Mapping[str, str]) -> dict[str, Any]:
+    """Parameters of the method; refuse what it does not have."""
+    parameters = read_flags(entry, flags, offered(*_FAMILIES))
+    has_C = "C" in entry.make(**parameters).get_params() and "C" not in entry.without
+    if options.parse_C() is not None and not has_C:
+        flag = next((flag for flag in entry.parameters() if flag in ("--penalty", "--alpha")), None)
+        own = f"; its penalty is {flag}" if flag else ""
+        raise ValueError(f"--C does not apply to method {entry.name!r}{own}")
+    if entry.takes == "features" and (options.kernels.kernel or options.kernels.log):
+        raise ValueError(f"--kernel and --log do not apply to method {entry.name!r}; it has no kernels")
+    return parameters
 
 
-def _learn(plan: Plan, training: Training, validate: bool) -> tuple[Any, Validation | None]:
+def _learn(plan: Plan, training: TrainingData, validate: bool) -> tuple[Any, Validation | None]:
     """The model of all samples, and how it does on samples that it has not seen, beside baselines."""
     task, seen = training.task, training.validated
     plans = {plan.name: plan, **task.baseline_plans(plan, seen.data)} if validate else {}
@@ -145,19 +120,22 @@ def _learn(plan: Plan, training: Training, validate: bool) -> tuple[Any, Validat
         return model, experiment.cross_validate(task, seen.data, seen.y, plans, tick)
 
 
-def _write(fit: Fit, remarks: Sequence[str]) -> None:
+def _write(fit: Fit, page: Path | None, remarks: Sequence[str]) -> None:
     """The page is made before anything is written: what cannot be shown is not there by half."""
-    about = fit.training.about(fit.entry.name, fit.options.data)
+    about = {"method": fit.entry.name, "data": fit.data.name, "samples": len(fit.training.y)}
+    about["written by"] = f"absentia {absentia.__version__}"
+    if fit.training.reading:
+        about["reading"] = fit.training.reading
     if fit.task is SURVIVAL:
         about["events"] = int(fit.training.y[:, 1].sum())
     if fit.scores:
         main = fit.scores[fit.plan.name][fit.task.main_score]
         about[f"cross-validated {fit.task.main_score}"] = getattr(main, "value", main)
-    html = None if fit.validation is None else render_fit(fit, remarks)
+    html = None if fit.validation is None else _render(fit, fit.validation, remarks)
     model = replace(fit.model, about=about) if isinstance(fit.model, Model) else fit.model
-    models.save(model, fit.options.output, about)
-    if html is not None and fit.options.page is not None:
-        report.save(html, fit.options.page)
+    models.save(model, fit.output, about)
+    if html is not None and page is not None:
+        report.save(html, page)
 
 
 # -------------------------------------------------------------------------------------- what goes out
@@ -175,7 +153,7 @@ def _say_how_it_went(fit: Fit) -> None:
         say(printable(f"used: {fitted.sentence_}"))
         out.print(_candidate_table(fitted))
     if task is CLASSIFICATION and hasattr(fitted, "weights_"):
-        out.print(weight_table(fitted))
+        out.print(_weight_table(fitted))
     if fit.scores:
         out.print(_score_table(fit.scores))
 
@@ -188,7 +166,7 @@ def _summary_parts(fit: Fit) -> list[str]:
     strength = task.find_strength(fitted)
     if strength is not None:
         how = "given" if _is_given(fit) else task.selection
-        parts.append(f"{task.strength} = {printable(format_strength(strength))} ({how})")
+        parts.append(f"{task.strength} = {printable(_format_strength(strength))} ({how})")
     if task is CLASSIFICATION and hasattr(fitted, "status_"):
         gap = f", duality gap {fitted.gap_:.1e}" if hasattr(fitted, "gap_") else ""
         parts.append(fitted.status_ + gap)
@@ -202,7 +180,7 @@ def _is_given(fit: Fit) -> bool:
     return fit.plan.C is not None or any(isinstance(value, Real) for value in own)
 
 
-def _as_json(fit: Fit) -> dict[str, Any]:
+def _as_json(fit: Fit, page: Path | None) -> dict[str, Any]:
     """What was learned and how good it is, for programs."""
     document: dict[str, Any] = {
         "method": fit.entry.name,
@@ -210,8 +188,8 @@ def _as_json(fit: Fit) -> dict[str, Any]:
         "not learned from": fit.training.dropped,
         "views": list(fit.fitted.names_in_),
         **{name: _as_plain(value) for name, value in fit.task.describe(fit.fitted, fit.training.y).items()},
-        "model": str(fit.options.output),
-        "report": None if fit.options.page is None else str(fit.options.page),
+        "model": str(fit.output),
+        "report": None if page is None else str(page),
     }
     if fit.scores:
         plain = {name: {k: _as_plain(v) for k, v in row.items()} for name, row in fit.scores.items()}
@@ -230,25 +208,35 @@ def _as_plain(value: Any) -> Any:
     return None if isinstance(value, float) and value != value else value
 
 
-def weight_table(fitted: Any) -> Table:
+def _weight_table(fitted: Any) -> Table:
     weights = np.atleast_2d(fitted.weights_)
     heading = "weight" if len(weights) == 1 else "weight, mean of classes"
-    table = Table("view", heading, box=None, pad_edge=False)
+    table = make_table("view", heading)
     for name, column in zip(fitted.names_in_, weights.T, strict=True):
         table.add_row(printable(name), f"{column.mean():.3f}")
     return table
 
 
+def _candidate_rows(classifier: Any) -> list[list[str]]:
+    """What was tried on held-out samples: name, accuracy, its mean over classes, log-loss, weight."""
+    rows = []
+    for name, candidate in getattr(classifier, "candidates_", {}).items():
+        numbers = [f"{candidate[key]:.3f}" for key in ("accuracy", "balanced", "loss")]
+        dropped = candidate["dropped"] and f"dropped after {candidate['dropped']} folds"
+        rows.append([name, *numbers, dropped or f"{candidate['weight']:.2f}"])
+    return rows
+
+
 def _candidate_table(classifier: Any) -> Table:
-    table = Table("tried", "accuracy", "balanced", "log-loss", "weight", box=None, pad_edge=False)
-    for name, *cells in candidate_rows(classifier):
+    table = make_table("tried", "accuracy", "balanced", "log-loss", "weight")
+    for name, *cells in _candidate_rows(classifier):
         table.add_row(printable(name), *cells)
     return table
 
 
 def _score_table(scores: Mapping[str, Mapping[str, Any]]) -> Table:
     """How well each method predicts what it has not seen, with intervals where there are any."""
-    table = Table("cross-validated", box=None, pad_edge=False)
+    table = make_table("cross-validated")
     for measure, value in next(iter(scores.values())).items():
         for heading in (measure, "95% interval") if isinstance(value, Interval) else (measure,):
             table.add_column(heading)
@@ -262,3 +250,156 @@ def _score_table(scores: Mapping[str, Mapping[str, Any]]) -> Table:
                 cells.append(f"{value:.3f}" if measure == "accuracy" else f"{value:.4g}")
         table.add_row(name, *cells)
     return table
+
+
+# ---------------------------------------------------------------------------------------------- the page
+
+
+def _render(fit: Fit, validation: Validation, remarks: Sequence[str]) -> str:
+    """The page as a text of HTML: what all tasks show, and what each shows beside."""
+    seen = fit.training.validated
+    more = seen.notes[-1:] if seen.n_learned else ()
+    common = {
+        "names": fit.fitted.names_in_,
+        "observed": seen.data.observed,
+        "n_all": seen.n_all,
+        "dropped": seen.dropped,
+        "warnings": list(dict.fromkeys([*remarks, *more])),
+        "facts": _facts(fit, validation),
+    }
+    if fit.task is CLASSIFICATION:
+        return _render_classes(fit, validation, common)
+    return (_render_numbers if fit.task is REGRESSION else _render_survival)(fit, validation, common)
+
+
+def _facts(fit: Fit, validation: Validation) -> dict[str, str]:
+    """How it was done, by name."""
+    task, seen = fit.task, fit.training.validated
+    facts = {
+        "file": str(fit.data),
+        "labels": fit.labels or "as the manifest says",
+        "method": f"{fit.entry.name}: {fit.entry.when}",
+    }
+    if fit.entry.takes != "features":
+        features = isinstance(seen.data, Views)
+        facts["kernel"] = _kernel_words(fit.training.kernels) if features else "as given"
+    for name, values in validation.strengths.items():
+        by_view = bool(values) and isinstance(values[0], Mapping)
+        folds = f"in the folds {('; ' if by_view else ', ').join(map(_format_strength, values))}"
+        own = task.find_strength(fit.fitted)
+        if values and name != fit.plan.name:
+            facts[f"{task.strength} of the {name}"] = folds
+        elif values and own is not None:
+            facts[task.strength] = f"{_format_strength(own)}; {folds}"
+    if task is CLASSIFICATION and (words := weight_words(fit.fitted)):
+        facts["decision"] = f"the class with the largest {words}"
+    facts["folds"] = f"{validation.n_folds}, {task.fold_words}, seed 0"
+    facts["judged on"] = f"{len(seen.y)} samples"
+    facts["parameters"] = parameters_in_words(fit.fitted.get_params())
+    return facts | {"made with": made_with()}
+
+
+def _format_strength(strength: Any) -> str:
+    """C, a penalty, or penalties by view as they are read."""
+    if isinstance(strength, Mapping):
+        return ", ".join(f"{name} {value:g}" for name, value in strength.items() if value == value)
+    return f"{strength:g}"
+
+
+def _kernel_words(kernels: ViewKernels) -> str:
+    """The kernel of all views, and the exceptions."""
+    exceptions = [
+        f"{view}: {', '.join('log(1 + x)' if key == 'log' else str(value) for key, value in own.items())}"
+        for view, own in (kernels.per_view or {}).items()
+    ]
+    return "; ".join([str(kernels.kernel), *exceptions])
+
+
+def _render_classes(fit: Fit, validation: Validation, common: Mapping[str, Any]) -> str:
+    classifier, seen = fit.fitted, fit.training.validated
+    classes = classifier.classes_
+    story = report.ClassificationStory(
+        title=f"{fit.data.name}, classified",
+        summary=f"{len(classes)} classes, learned with {fit.entry.name} from the views that each sample "
+        "has.",
+        classes=[str(x) for x in classes.tolist()],
+        weights=np.atleast_2d(classifier.weights_) if hasattr(classifier, "weights_") else None,
+        truth=np.searchsorted(classes, seen.y),
+        predictions={name: np.searchsorted(classes, x) for name, x in validation.predicted.items()},
+        probabilities=validation.probabilities,
+        ids=seen.data.ids,
+        scores=validation.scores,
+        without=None if validation.without is None else np.searchsorted(classes, validation.without),
+        **_model_fields(fit.model, validation),
+        tried=_candidate_rows(classifier),
+        used=getattr(classifier, "sentence_", ""),
+        n_learned=seen.n_learned,
+        **common,
+    )
+    return report.render_classification(story)
+
+
+def _render_numbers(fit: Fit, validation: Validation, common: Mapping[str, Any]) -> str:
+    seen = fit.training.validated
+    target = (fit.labels or "").rpartition(":")[2].rpartition("/")[2] or "number"
+    assert validation.without is not None
+    story = report.NumbersStory(
+        title=f"{fit.data.name}, {target} predicted",
+        summary=f"Numbers learned with {fit.entry.name} from the views that each sample has.",
+        target=target,
+        truth=seen.y,
+        predictions=validation.predicted,
+        ids=seen.data.ids,
+        without=validation.without,
+        **common,
+    )
+    return report.render_numbers(story)
+
+
+def _render_survival(fit: Fit, validation: Validation, common: Mapping[str, Any]) -> str:
+    seen, fitted = fit.training.validated, fit.fitted
+    alone: Mapping[str, float] = getattr(fitted, "concordances_", {})  # of views that are fused
+    completed = getattr(fitted, "completer", None) is not None and not alone
+    story = report.SurvivalStory(
+        title=f"{fit.data.name}, survival",
+        summary=f"Risks learned with {fit.entry.name} from the views that each sample has, "
+        + ("views that are absent completed." if completed else "nothing completed."),
+        time=seen.y[:, 0],
+        event=seen.y[:, 1] == 1,
+        risks=validation.predicted,
+        fold=validation.fold,
+        unit=(fit.labels or "time").rpartition(":")[2].partition(",")[0],
+        views={name: (f"{fitted.weights_[name]:.3f}", f"{value:.3f}") for name, value in alone.items()},
+        **common,
+    )
+    return report.render_survival(story)
+
+
+def _model_fields(model: Model, validation: Validation) -> dict[str, Any]:
+    """Fields of a classification's page: contributions, gains, features, and the rule of decision."""
+    fields: dict[str, Any] = {
+        "parts": validation.parts,
+        "exact": validation.exact,
+        "gains": validation.gains,
+    }
+    if rule := weight_words(model.classifier):
+        fields["rule"] = (
+            f"whose {rule} is the largest: a rare class may be predicted over a more probable one"
+        )
+    if validation.gains is None:
+        fields["why_no_gains"] = _why_no_gains(model, validation)
+    try:
+        table = inspection.feature_importance(model)
+    except ValueError:  # it has none
+        return fields
+    fields["importance"] = list(table.itertuples(index=False, name=None))
+    shares = table.attrs.get("of", {})
+    parts = ", ".join(f"{name} ({100 * share:.0f}%)" for name, share in shares.items())
+    fields["importance_of"] = f"the mean of {parts}" if parts else ""
+    return fields
+
+
+def _why_no_gains(model: Model, validation: Validation) -> str:
+    if not model.takes_features:
+        return "it takes features, and the data are kernels"
+    return "the method was fitted without probabilities" if validation.probabilities is None else ""

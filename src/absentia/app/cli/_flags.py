@@ -1,54 +1,250 @@
-"""Flags that several verbs have, and parameters of methods as flags, read as the chosen method has them."""
+"""Flags that several verbs have: what the data are, kernels, and the parameters of methods.
+
+Parameters of methods are flags too, read as the chosen method has them.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from absentia.app._checks import check_number
 from absentia.app._terminal import printable
 
 # isort: split
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 from rich.console import Group as Lines
 from rich.table import Table
 
 if TYPE_CHECKING:
+    from absentia.files import LoadedData
+    from absentia.kernels import ViewKernels
     from absentia.methods.catalogue import Entry
 
+
+def _parse_whole(_: Any, tokens: Sequence[Any]) -> int:
+    """A whole number as it is written; 1.5 is none, and is not rounded to one."""
+    text = tokens[0].value
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"a whole number is wanted, not {text[:30]!r}") from None
+
+
+#: Types of flags: whole numbers, given or not, and any number of words.
+Whole = Annotated[int, Parameter(converter=_parse_whole)]
+MaybeWhole = Annotated[int | None, Parameter(converter=_parse_whole)]
+Switch = Annotated[bool, Parameter(negative="")]
+Words = Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="", show_default=False)]
+
+#: Flags that mean the same in all verbs.
+Threads = Annotated[
+    MaybeWhole, Parameter(help="BLAS threads; by default one up to 1000 samples, and every core beyond.")
+]
+Force = Annotated[Switch, Parameter(help="Replace files that are there and not written by absentia.")]
+JSON = Annotated[Switch, Parameter(help="One JSON document instead of tables.")]
+Retry = Annotated[Switch, Parameter(help="Run again what failed before.")]
 List = Annotated[
-    bool,
+    Switch,
     Parameter(
         name="--list",
-        negative="",
         help="List the methods with their flags, or explain the flags of the one that --method names.",
     ),
 ]
-Force = Annotated[
-    bool,
-    Parameter(
-        name="--force", negative="", help="Replace files that are there and not written by absentia."
-    ),
-]
-JSON = Parameter(name="--json", negative="", help="One JSON document instead of tables.")
 #: What else is given is a parameter of the method.
 MethodFlags = Annotated[
     str, Parameter(help="A parameter of the method; --list names them, --method NAME --list explains them.")
 ]
+DATA_HELP = (
+    "A folder of tables (each a view), a manifest (.toml), one table (CSV, TSV, Parquet, Feather, Excel) "
+    "with --views, or .npz, .npy, .mat, .h5, .zarr, .h5ad, .h5mu."
+)
+_LABELS_HELP = (
+    "FILE:COLUMN, a table with sample ids and that column (FILE may be in DATA's folder); FILE, if it has "
+    "one column beside the ids; COLUMN of a view or of obs; or the name of an array in DATA. Empty, NA, "
+    "N/A, ? and the like are no label."
+)
+LabelsFlag = Annotated[str | None, Parameter(help=_LABELS_HELP)]
 
 
-def read_flags(entry: Entry, flags: Mapping[str, str], known: Mapping[str, Entry]) -> dict[str, Any]:
-    """Parameters of a method out of flags without dashes; refuse what is none, of no method at all too."""
-    given = {f"--{name.replace('_', '-')}": text for name, text in flags.items()}
-    strange = [flag for flag in given if flag not in entry.parameters()]
-    if strange:
-        flags_there = {flag for other in known.values() for flag in other.parameters()}
-        if strange[0] not in flags_there:
-            near = get_close_matches(strange[0], [*sorted(flags_there), *_VERB_FLAGS], 1)
-            hint = f" Did you mean {near[0]}?" if near else ""
-            raise ValueError(f'Unknown option: "{strange[0]}".{hint}')
-    return entry.read(given)
+def flag_words(options: Any) -> list[str]:
+    """The flags of a dataclass of options that were given, as they are typed."""
+    words = []
+    for field in fields(options):
+        value = getattr(options, field.name)
+        if value != field.default:
+            values = [] if value is True else value if isinstance(value, tuple) else [value]
+            words += [f"--{field.name.replace('_', '-')}", *map(str, values)]
+    return words
+
+
+# ------------------------------------------------------------------------------------------------ data
+
+
+_READING = Group("How to read the data", sort_key=5)
+
+
+@Parameter(name="*", group=_READING)
+@dataclass(frozen=True)
+class ReadOptions:
+    """What the user says about the data.
+
+    Parameters
+    ----------
+    id
+        Column of tables with the sample ids.
+    views
+        Views in one wide table: "expr=gene_*" "clin=age,sex".
+    layer
+        Of .h5ad and .h5mu, instead of X.
+    use_rep
+        Entry of obsm (.h5ad, .h5mu), instead of X.
+    ignore
+        Columns to leave out: COLUMN of any view, or VIEW:COLUMN; patterns too ("clinical:date_*"), and
+        "VIEW:*" for a whole view.
+    transpose
+        Views whose tables have samples as columns (genes x samples); without a name, all.
+    """
+
+    id: str | None = None
+    views: Words = ()
+    layer: str | None = None
+    use_rep: str | None = None
+    ignore: Words = ()
+    transpose: Words | None = None
+    features_from_labels: Annotated[tuple[str, ...], Parameter(parse=False)] = ()
+
+    def options(self) -> dict[str, Any]:
+        """As :func:`absentia.io.read` takes it."""
+        from absentia import files
+
+        options = {field.name: getattr(self, field.name) for field in fields(self)}
+        options["views"] = files.parse_groups(list(self.views)) if self.views else None
+        options["transpose"] = False if self.transpose is None else self.transpose or True
+        return options
+
+    def open(self, path: Path, labels: str | None = None) -> LoadedData:
+        """Data, and what was found beside them; the table of `labels` is no view."""
+        from absentia import files
+
+        return files.open_data(path, labels=labels, **self.options())
+
+    def to_remember(self, opened: LoadedData) -> dict[str, Any]:
+        """What a model has to know to read new samples as those that it was learned from."""
+        reading = {
+            "ignore": list(self.ignore),
+            "labels": opened.table.name if opened.table else None,
+            "features from labels": list(self.features_from_labels),
+        }
+        return {name: value for name, value in reading.items() if value}
+
+    def options_as_trained(self, path: Path, remembered: Any) -> dict[str, Any]:
+        """Options for new samples: as the call says, and as a model remembers."""
+        reading = remembered if isinstance(remembered, dict) else {}
+        ignored = [text for text in reading.get("ignore", ()) if isinstance(text, str)]
+        name = reading.get("labels")
+        table = path / name if isinstance(name, str) and path.is_dir() else None
+        has_table = table is not None and table.is_file()
+        return self.options() | {
+            "ignore": (*self.ignore, *ignored),
+            "labels": table if has_table else None,
+            "features_from_labels": reading.get("features from labels", ()) if has_table else (),
+        }
+
+
+@Parameter(name="*", group=_READING)
+@dataclass(frozen=True)
+class LabelledReadOptions(ReadOptions):
+    """What the user says about data whose labels are read too.
+
+    Parameters
+    ----------
+    features_from_labels
+        Columns of the table of labels that are features all the same; by default none is.
+    """
+
+    features_from_labels: Words = ()
+
+
+def container_endings(file: Path) -> tuple[str, ...]:
+    """Endings of containers that results can go back into, if the data came from one."""
+    ending = file.suffix.lower()
+    return (ending,) if ending in (".h5mu", ".h5ad") else ()
+
+
+# --------------------------------------------------------------------------------------------- kernels
+
+
+@Parameter(name="*", group=_READING)
+@dataclass(frozen=True)
+class ViewKernelOptions:
+    """How kernels are made of features, as the command line says.
+
+    Parameters
+    ----------
+    approx
+        Kernels of features whole (none) or by factors (nystrom; rff for rbf), linear in the samples; auto:
+        whole up to 5000 samples, if there is memory.
+    factors
+        How many factors; more come nearer to the whole kernel.
+    kernel
+        Kernel of feature views: NAME for all of them, VIEW=NAME for one; rbf by default.
+    log
+        Feature views of which log(1 + x) is taken first; for counts.
+    """
+
+    approx: Literal["auto", "nystrom", "rff", "none"] = "auto"
+    factors: Whole = 200
+    kernel: Words = ()
+    log: Words = ()
+
+    def check_names(self) -> None:
+        """Refuse, before any work, kernels that there are not."""
+        from absentia.core import check_name
+        from absentia.kernels import KERNELS
+
+        for word in self.kernel:
+            check_name("kernel", word.rpartition("=")[2], KERNELS)
+
+    def refuse_kernels(self, path: Path) -> None:
+        """Refuse these options, if any was given, for a file that holds kernels already."""
+        if self.kernel or self.log:
+            raise ValueError(f"{path}: holds kernels already; --kernel and --log are for features")
+
+    def make(self, opened: LoadedData) -> ViewKernels:
+        """The kernels of each view: as the call says, else as the manifest says, else rbf."""
+        from absentia.kernels import ViewKernels
+
+        self.check_names()
+        check_number("--factors", self.factors)
+        common, by_view = "rbf", {name: dict(said) for name, said in opened.per_view.items()}
+        for word in self.kernel:
+            view, equals, kernel = word.rpartition("=")
+            if not equals:
+                common = kernel
+                for said in by_view.values():  # what is said to the command counts, not the manifest
+                    said.pop("kernel", None)
+            else:
+                by_view.setdefault(_check_view(opened, view, "--kernel"), {})["kernel"] = kernel
+        for view in self.log:
+            by_view.setdefault(_check_view(opened, view, "--log"), {})["log"] = True
+        exceptions = {view: said for view, said in by_view.items() if said}
+        approx = None if self.approx == "none" else self.approx
+        return ViewKernels(common, per_view=exceptions or None, approx=approx, n_landmarks=self.factors)
+
+
+def _check_view(opened: LoadedData, view: str, flag: str) -> str:
+    names = list(opened.data.names)
+    if view not in names:
+        raise ValueError(f"{flag}: no view {view!r}; the views are {', '.join(map(repr, names))}")
+    return view
+
+
+# --------------------------------------------------------------------------------------------- methods
 
 
 #: Flags of verbs that somebody may have meant.
@@ -58,6 +254,23 @@ _VERB_FLAGS = [
     *("--id", "--views", "--layer", "--use-rep", "--ignore", "--transpose", "--features-from-labels"),
     *("--approx", "--factors", "--std", "--quiet"),
 ]
+
+
+def read_flags(entry: Entry, flags: Mapping[str, str], known: Mapping[str, Entry]) -> dict[str, Any]:
+    """Parameters of a method out of flags without dashes; refuse what is none, of no method at all too."""
+    given = {f"--{name.replace('_', '-')}": text for name, text in flags.items()}
+    method_flags = {flag for other in known.values() for flag in other.parameters()}
+    strange = next((flag for flag in given if flag not in entry.parameters()), None)
+    if strange is not None and strange not in method_flags:
+        near = get_close_matches(strange, [*sorted(method_flags), *_VERB_FLAGS], 1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise ValueError(f'Unknown option: "{strange}".{hint}')
+    return entry.read(given)
+
+
+def make_table(*headings: str) -> Table:
+    """An empty table as all of ours are: without lines."""
+    return Table(*headings, box=None, pad_edge=False)
 
 
 def method_groups(groups: Mapping[str, Mapping[str, Entry]]) -> Lines:
@@ -72,7 +285,7 @@ def method_table(entries: Mapping[str, Entry]) -> Table:
     """Methods that are offered by name: when to use them, what they cannot do, their flags."""
     from absentia.methods.catalogue import variants_of
 
-    table = Table("method", "when to use it", box=None, pad_edge=False)
+    table = make_table("method", "when to use it")
     for name, entry in sorted(entries.items(), key=lambda item: not item[1].default):
         lines = [entry.when]
         if entry.takes == "features":
@@ -86,18 +299,29 @@ def method_table(entries: Mapping[str, Entry]) -> Table:
     return table
 
 
+def parameters_in_words(parameters: Mapping[str, Any]) -> str:
+    """Parameters of a method as a report has them."""
+    given = {name: value for name, value in parameters.items() if name not in ("callback", "verbose")}
+    return ", ".join(f"{name}={value!r}" for name, value in given.items()) or "as they are"
+
+
+def made_with() -> str:
+    """What a report was made with."""
+    import numpy as np
+
+    import absentia
+
+    return f"absentia {absentia.__version__}, NumPy {np.__version__}"
+
+
 def flag_table(entry: Entry) -> Lines:
     """One method and its flags, each with the words of its docstring."""
-    table = Table("flag", "what it is", box=None, pad_edge=False)
+    table = make_table("flag", "what it is")
     for flag, parameter in entry.parameters().items():
-        sentence = re.split(r"(?<=\.)\s", _strip_markup(parameter.words))[0].rstrip(".")
-        default = "yes" if parameter.default is True else parameter.default or "no"
-        words = "" if parameter.default is None else f"; default {default}"
-        table.add_row(flag, printable(f"{sentence}: {parameter.said}{words}."))
+        words = re.sub(r":\w+:`~?([^`]*)`", r"\1", parameter.words)  # without reStructuredText's marks
+        words = re.sub(r"``?([^`]*)``?", r"\1", words)
+        sentence = re.split(r"(?<=\.)\s", words)[0].rstrip(".")
+        value = "yes" if parameter.default is True else parameter.default or "no"
+        default = "" if parameter.default is None else f"; default {value}"
+        table.add_row(flag, printable(f"{sentence}: {parameter.said}{default}."))
     return Lines(f"[bold]{entry.name}[/]: {printable(entry.when)}", table)
-
-
-def _strip_markup(words: str) -> str:
-    """Words without the marks of reStructuredText."""
-    words = re.sub(r":\w+:`~?([^`]*)`", r"\1", words)
-    return re.sub(r"``?([^`]*)``?", r"\1", words)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from absentia.app._terminal import out, printable, show_warning
-from absentia.app.cli._flags import JSON
-from absentia.app.cli._output import call, say, say_json
-from absentia.app.cli._source import DATA, LABELS, Labelled
+from absentia.app._terminal import format_command, out, printable, say, say_json, show_warning
+from absentia.app.cli._flags import DATA_HELP, JSON, LabelledReadOptions, LabelsFlag, flag_words, make_table
 
 # isort: split
 from cyclopts import Parameter
@@ -22,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def inspect(
-    data: Annotated[Path, Parameter(name="DATA", help=f"{DATA} Or a model written by absentia fit.")],
+    data: Annotated[Path, Parameter(help=f"{DATA_HELP} Or a model written by absentia fit.")],
     /,
     *,
-    labels: Annotated[str | None, Parameter(help=LABELS)] = None,
-    source: Labelled = Labelled(),  # noqa: B008 - it is frozen
-    json: Annotated[bool, JSON] = False,
+    labels: LabelsFlag = None,
+    source: LabelledReadOptions = LabelledReadOptions(),  # noqa: B008 - it is frozen
+    json: JSON = False,
 ) -> None:
     """Show what is there: views, columns, who has what, labels, what is worth a warning; or a model.
 
@@ -40,7 +37,7 @@ def inspect(
 
         _show_model(data, models.describe(data), json)
         return
-    from absentia.app.cli._training import find_labels
+    from absentia.app.cli._data import find_labels
 
     opened = source.open(data, labels)
     found = None
@@ -54,22 +51,23 @@ def inspect(
         say(_next(data, labels, source, found, opened))
 
 
-def _next(path: Path, labels: str | None, source: Labelled, found: Labels, opened: LoadedData) -> str:
+def _next(
+    path: Path, labels: str | None, source: LabelledReadOptions, found: Labels, opened: LoadedData
+) -> str:
     """The command to go on with, or why there is none."""
-    from absentia.app.cli._training import explain_refusal
+    from absentia.app.cli._data import explain_refusal
 
-    flags = {"labels": labels}
-    more = escape(" ".join(["", shlex.join(source.words())]).rstrip())
+    words = [str(path), *([] if labels is None else ["--labels", labels]), *flag_words(source)]
     if found.kind == "multilabel":
-        return f"next:  {call('compare', path, **flags)}{more} -o compared"
+        return f"next:  {format_command('compare', *words, '-o', 'compared')}"
     why = explain_refusal(found.without(opened.data), found, labels or "the labels of the manifest")
     if why:
         return f"absentia fit would refuse: {escape(why)}"
-    return f"next:  {call('fit', path, **flags)}{more} -o model.absentia"
+    return f"next:  {format_command('fit', *words, '-o', 'model.absentia')}"
 
 
 def _show(path: Path, opened: LoadedData, labels: Labels | None) -> None:
-    from absentia.app.cli._data_checks import advice, concerns
+    from absentia.app.cli._data import list_advice, list_concerns
     from absentia.core import limit_threads
 
     data = opened.data if labels is None else labels.without(opened.data)
@@ -80,25 +78,25 @@ def _show(path: Path, opened: LoadedData, labels: Labels | None) -> None:
     for note in opened.notes:
         say(f"note: {printable(note)}")
     with limit_threads(None, len(data)):
-        sentences = [*concerns(data), *advice(data, labels)]
+        sentences = [*list_concerns(data), *list_advice(data, labels)]
     for sentence in sentences:
         show_warning(sentence)
 
 
 def _view_table(data: Presence, labels: Labels | None = None) -> Table:
-    table = Table("view", "samples", "present", "columns", box=None, pad_edge=False)
+    table = make_table("view", "samples", "present", "columns")
     for name, present in zip(data.names, data.observed.T, strict=True):
         share = f"{present.mean():.0%}" if len(present) else "-"
         count = f"{present.sum()} of {len(present)}"
-        table.add_row(printable(name), count, share, printable(columns(data, name)))
+        table.add_row(printable(name), count, share, printable(_describe_columns(data, name)))
     if labels is not None:
-        from absentia.app.cli._training import label_sentence
+        from absentia.app.cli._data import describe_labels
 
-        table.add_row("labels", "", "", printable(label_sentence(labels)))
+        table.add_row("labels", "", "", printable(describe_labels(labels)))
     return table
 
 
-def columns(data: Any, name: str) -> str:
+def _describe_columns(data: Any, name: str) -> str:
     """What a view holds."""
     from absentia.data import Views, describe_columns
 
@@ -111,9 +109,8 @@ def columns(data: Any, name: str) -> str:
 
 def _pattern_table(data: Presence, most: int = 10) -> Table:
     found, counts = data.patterns()
-    table = Table(
-        "samples", "share", "have", title="patterns", title_justify="left", box=None, pad_edge=False
-    )
+    table = make_table("samples", "share", "have")
+    table.title, table.title_justify = "patterns", "left"
     for pattern, count in list(zip(found, counts, strict=True))[:most]:
         present = [name for name, has in zip(data.names, pattern, strict=True) if has]
         have = "every view" if len(present) == data.n_views else ", ".join(present) or "no view"
@@ -139,18 +136,18 @@ def _group_sentence(data: Presence) -> str:
 
 
 def _as_json(opened: LoadedData, labels: Labels | None) -> dict[str, Any]:
-    from absentia.app.cli._data_checks import advice, concerns
+    from absentia.app.cli._data import list_advice, list_concerns
 
     data = opened.data if labels is None else labels.without(opened.data)
     found: dict[str, Any] = {
         "kind": type(data).__name__,
         "samples": len(data),
         "views": [
-            {"name": name, "samples": int(present.sum()), "columns": columns(data, name)}
+            {"name": name, "samples": int(present.sum()), "columns": _describe_columns(data, name)}
             for name, present in zip(data.names, data.observed.T, strict=True)
         ],
         "notes": list(opened.notes),
-        "warnings": [*concerns(data), *advice(data, labels)],
+        "warnings": [*list_concerns(data), *list_advice(data, labels)],
     }
     if labels is not None:
         found["labels"] = {
@@ -169,7 +166,8 @@ def _show_model(path: Path, described: dict[str, Any], json: bool) -> None:
         say_json(described)
         return
     say(f"[bold]{escape(str(path))}[/]  a model: {printable(str(described['class']))}")
-    table = Table("", "", box=None, pad_edge=False, show_header=False)
+    table = make_table("", "")
+    table.show_header = False
     for what, value in described.items():
         if what not in ("class", "features") and value not in (None, [], {}):
             table.add_row(what, printable(_short(value)))

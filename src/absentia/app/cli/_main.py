@@ -1,9 +1,7 @@
 """The command line: verbs (:data:`VERBS`), whose modules are loaded when they are called.
 
-None of these modules does mathematics, nor loads what does before it has to.
-
-Exit codes: 0 fine, 2 bad usage or bad input, 1 out of memory, disk full or a defect, 128 + n ended by
-signal n (130: Ctrl-C); what is not 0 comes with one sentence on standard error (``app._exit_codes``).
+None of these modules does mathematics, nor loads what does before it has to.  How a command ends, and
+with which exit code, is in ``app._exit_codes``.
 """
 
 import sys
@@ -13,8 +11,8 @@ from importlib import import_module
 
 from absentia.app._terminal import (  # first: it says which extra is wanted
     err,
-    helping,
-    lenient,
+    escape_unencodable,
+    help_console,
     out,
     show_warning,
 )
@@ -23,7 +21,7 @@ from absentia.app._terminal import (  # first: it says which extra is wanted
 from cyclopts import App
 
 import absentia
-from absentia.app import _exit_codes as exit_codes
+from absentia.app._exit_codes import handle_signals, leave, outputs
 
 #: The verbs, and what each does.
 VERBS = {
@@ -66,7 +64,7 @@ def command_line(verb: str | None) -> App:
         help_epilogue=None if verb else _EXAMPLES,
         version=absentia.__version__,
         suppress_keyboard_interrupt=False,  # main() says what it means
-        console=helping,
+        console=help_console,
         error_console=err,
     )
     for name, words in VERBS.items():
@@ -83,10 +81,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit with its code."""
     warnings.showwarning = show_warning
     warnings.simplefilter("always", UserWarning)
-    exit_codes.written.clear()
-    with exit_codes.handle_signals():
+    outputs.clear()
+    with handle_signals():
         try:
-            lenient()
+            escape_unencodable()
             words = list(sys.argv[1:] if arguments is None else arguments)
             out.quiet = _QUIET in words
             words = [word for word in words if word != _QUIET]
@@ -96,4 +94,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
         except SystemExit:
             raise
         except BaseException as error:
-            sys.exit(exit_codes.leave(error))
+            sys.exit(leave(error))

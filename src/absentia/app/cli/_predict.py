@@ -7,16 +7,14 @@ import shlex
 import sys
 import warnings
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
-from absentia.app import _exit_codes as exit_codes
-from absentia.app._checks import check_ending, check_outputs, check_threads
-from absentia.app._terminal import err, out, printable, step_bar
-from absentia.app.cli._flags import JSON, Force
-from absentia.app.cli._output import STANDARD, say_json, say_where
-from absentia.app.cli._source import DATA, Source, Threads, containers
+from absentia.app._checks import MAX_PROCESSES, check_ending, check_number, check_outputs
+from absentia.app._exit_codes import outputs
+from absentia.app._progress import step_bar
+from absentia.app._terminal import err, out, printable, say_json, say_where
+from absentia.app.cli._flags import DATA_HELP, JSON, Force, ReadOptions, Threads, container_endings
 
 # isort: split
 from cyclopts import Parameter
@@ -26,28 +24,23 @@ if TYPE_CHECKING:
     from absentia.methods.models import Model
     from absentia.tasks import Task
 
-NEW = (
-    f"{DATA} Views that all new samples lack may be left out. For a model of kernels an .npz file with K "
-    "(views x new x training samples), ids and column_ids."
+_NEW = Parameter(
+    help=f"{DATA_HELP} Views that all new samples lack may be left out. For a model of kernels an .npz "
+    "file with K (views x new x training samples), ids and column_ids."
 )
-OUTPUT = Parameter(
-    name=["--output", "-o"],
-    allow_leading_hyphen=True,
-    help="The .csv file to write; - prints the table. For .h5mu and .h5ad also a file of that kind, the "
-    "one that came with predictions in obs.",
-)
-BLOCK_BYTES = 32 * 2**20  # of kernels at a time when samples are predicted
+_STANDARD_OUTPUT = Path("-")
+_BLOCK_BYTES = 32 * 2**20  # of kernels at a time when samples are predicted
 _MAX_ROWS = 4096
 
 
 def predict(
-    model: Annotated[Path, Parameter(name="MODEL", help="A model written by absentia fit.")],
-    new: Annotated[Path, Parameter(name="NEW", help=NEW)],
+    model: Path,
+    new: Annotated[Path, _NEW],
     /,
     *,
-    output: Annotated[Path, OUTPUT],
-    source: Source = Source(),  # noqa: B008 - it is frozen
-    json: Annotated[bool, JSON] = False,
+    output: Annotated[Path, Parameter(alias="-o", allow_leading_hyphen=True)],
+    source: ReadOptions = ReadOptions(),  # noqa: B008 - it is frozen
+    json: JSON = False,
     threads: Threads = None,
     force: Force = False,
 ) -> None:
@@ -61,28 +54,36 @@ def predict(
     probability, or with the largest probability times weight, where the flag says the weights of the
     classes.  An id or a class that a spreadsheet would take for a formula (= + - @ first) stands behind
     an apostrophe.
+
+    Parameters
+    ----------
+    model
+        A model written by absentia fit.
+    output
+        The .csv file to write; - prints the table. For .h5mu and .h5ad also a file of that kind, the one
+        that came with predictions in obs.
     """
-    check_threads(threads)
-    printed = output == STANDARD
+    check_number("--threads", threads, 1, MAX_PROCESSES)
+    printed = output == _STANDARD_OUTPUT
     if printed and json:
         raise ValueError("-o - prints the table, and --json something else; choose one")
     if not printed:
-        check_ending(output, "the output", ".csv", *containers(new))
+        check_ending(output, "the output", ".csv", *container_endings(new))
         check_outputs([model, new], [output], force)
-        exit_codes.written.expect(output)
+        outputs.expect(output)
     from absentia import files
     from absentia.core import limit_threads
 
     fitted = _load_model(model)
-    reading = source.as_trained(new, files.read_state(model)[1]["about"].get("reading"))
-    data = as_trained(fitted, files.read_new(new, **reading), new)
+    reading = source.options_as_trained(new, files.read_state(model)[1]["about"].get("reading"))
+    data = _as_trained(fitted, files.read_new(new, **reading), new)
     with limit_threads(threads, len(fitted.classifier.ids_)):
         try:
             matched = _matched_sentences(fitted, data)
-            write = (
-                partial(_write_into, file=new) if output.suffix in containers(new) else write_predictions
-            )
-            flagged = write(output, fitted, data)
+            if output.suffix in container_endings(new):
+                flagged = _write_container(output, fitted, data, new)
+            else:
+                flagged = write_predictions(output, fitted, data)
         except ValueError as error:
             raise ValueError(f"{new}: {error}") from error
         except (TypeError, AttributeError, LookupError, ArithmeticError) as error:
@@ -92,25 +93,27 @@ def predict(
                 "fit it again, and if that does not help, report it"
             ) from error
     if json:
-        say_json({"samples": len(data), "flagged": flagged, "matched": matched, "predictions": str(output)})
-        return
-    decided = [f"the class is that with the largest {words}" for words in [_weight_words(fitted)] if words]
-    done = f"{len(data)} samples {_task(fitted).predicted_words}, {flagged} flagged"
-    for sentence in [*matched, *decided, done]:
+        return say_json(
+            {"samples": len(data), "flagged": flagged, "matched": matched, "predictions": str(output)}
+        )
+    done = f"{len(data)} samples {_find_task(fitted).predicted_words}, {flagged} flagged"
+    for sentence in [*matched, *_decision_sentences(fitted), done]:
         (err if printed else out).print(printable(sentence), soft_wrap=True)
-    say_where(predictions=None if printed else output)
+    return say_where(predictions=None if printed else output)
 
 
-def _task(model: Model) -> Task:
+def _find_task(model: Model) -> Task:
     from absentia.tasks import CLASSIFICATION, find_task
 
     return find_task(model.classifier) or CLASSIFICATION
 
 
-def _weight_words(model: Model) -> str:
+def _decision_sentences(model: Model) -> list[str]:
+    """By what the class is decided, if not by its probability alone."""
     from absentia.tasks import CLASSIFICATION, weight_words
 
-    return weight_words(model.classifier) if _task(model) is CLASSIFICATION else ""
+    words = weight_words(model.classifier) if _find_task(model) is CLASSIFICATION else ""
+    return [f"the class is that with the largest {words}"] if words else []
 
 
 def _load_model(path: Path) -> Model:
@@ -135,7 +138,7 @@ def _load_model(path: Path) -> Model:
     )
 
 
-def as_trained(model: Model, data: Views | KernelViews, path: Path) -> Views | KernelViews:
+def _as_trained(model: Model, data: Views | KernelViews, path: Path) -> Views | KernelViews:
     """New samples as the model can take them: its only view under its name, kernels with ids."""
     import numpy as np
 
@@ -208,7 +211,7 @@ def write_predictions(output: Path, model: Model, data: Views | KernelViews) -> 
             file.writelines(files.csv_rows(lines))
             flagged += sum(bool(line[-1]) for line in lines)
 
-    if output == STANDARD:
+    if output == _STANDARD_OUTPUT:
         whole = io.BytesIO()  # all of it, or nothing
         save(whole)
         sys.stdout.buffer.write(whole.getvalue())
@@ -217,12 +220,12 @@ def write_predictions(output: Path, model: Model, data: Views | KernelViews) -> 
     return flagged
 
 
-def _write_into(output: Path, model: Model, data: Views | KernelViews, *, file: Path) -> int:
+def _write_container(output: Path, model: Model, data: Views | KernelViews, file: Path) -> int:
     """The container that the samples came from, with predictions in its obs; how many are flagged."""
     from absentia import files
 
     lines = [line for block in _by_block(model, data) for line in block]
-    texts = {"flag", "predicted"} if _task(model).name == "classes" else {"flag"}
+    texts = {"flag", "predicted"} if _find_task(model).name == "classes" else {"flag"}
     columns = {
         f"absentia_{name}": [line[k] if name in texts else float(line[k]) for line in lines]
         for k, name in enumerate(_prediction_header(model))
@@ -236,34 +239,30 @@ def _by_block(model: Model, data: Views | KernelViews) -> Iterator[list[list[Any
     """Lines of the table, those of some samples at a time."""
     from absentia.data import AbsenceWarning
 
-    rows = block_rows(model)
+    # as many samples as fill a block with kernels of every view against the training samples
+    sample_bytes = 8 * max(1, len(model.classifier.ids_)) * max(1, len(model.names))
+    rows = min(max(_BLOCK_BYTES // sample_bytes, 1), _MAX_ROWS)
     with step_bar("predict", max(1, -(-len(data) // rows))) as tick:
         for start in range(0, len(data), rows):
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", AbsenceWarning)  # said in full by matched_sentences
-                lines = list(prediction_lines(model, model.rows(data[start : start + rows])))
+                warnings.simplefilter("ignore", AbsenceWarning)  # said in full by _matched_sentences
+                lines = list(_prediction_lines(model, model.rows(data[start : start + rows])))
             yield lines
             tick()
 
 
-def block_rows(model: Model) -> int:
-    """How many samples at a time: as many as fill :data:`BLOCK_BYTES` with kernels of every view."""
-    one = 8 * max(1, len(model.classifier.ids_)) * max(1, len(model.names))
-    return min(max(BLOCK_BYTES // one, 1), _MAX_ROWS)
-
-
 def _prediction_header(model: Model) -> list[str]:
     """The first line of the table of predictions."""
-    columns = _task(model).output_columns(model.classifier)
+    columns = _find_task(model).output_columns(model.classifier)
     return ["id", *columns, *(f"view={name}" for name in model.names), "flag"]
 
 
-def prediction_lines(model: Model, rows: Views | KernelViews) -> Iterator[list[Any]]:
+def _prediction_lines(model: Model, rows: Views | KernelViews) -> Iterator[list[Any]]:
     """The lines of these samples in the table of predictions."""
     import numpy as np
 
     with np.errstate(all="ignore"):  # what is not finite is refused
-        cells, remarks = _task(model).output_rows(model.classifier, rows)
+        cells, remarks = _find_task(model).output_rows(model.classifier, rows)
     places = [rows.names.index(name) if name in rows.names else None for name in model.names]
     for sample, values, seen, remark in zip(rows.ids.tolist(), cells, rows.observed, remarks, strict=True):
         has = [0 if place is None else int(seen[place]) for place in places]

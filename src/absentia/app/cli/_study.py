@@ -11,13 +11,12 @@ from typing import Any
 
 from rich.table import Table
 
-from absentia.app import _exit_codes as exit_codes
-from absentia.app._terminal import out, printable, warnings_kept
-from absentia.app._trials import StudyWatch, watched
-from absentia.app.cli._compare import PAGE, TABLE, CompareOptions, ReadOptions
-from absentia.app.cli._output import call, program, say, say_json, say_where
-from absentia.app.cli._source import check_kernel_names, view_kernels
-from absentia.app.cli._training import open_data, read_training
+from absentia.app._exit_codes import outputs
+from absentia.app._progress import StudyProgress, show_trials
+from absentia.app._terminal import format_command, keep_warnings, out, printable, say, say_json, say_where
+from absentia.app.cli._compare import PAGE, TABLE, CompareOptions
+from absentia.app.cli._data import open_training, read_training
+from absentia.app.cli._flags import ReadOptions, ViewKernelOptions, flag_words, make_table
 from absentia.app.comparison import Comparison, make_design
 from absentia.experiment.comparison import Study, TaskData, format_seconds, label_data, make_task_data
 from absentia.experiment.engine import Pool, Trial
@@ -26,19 +25,25 @@ from absentia.tasks import CLASSIFICATION, MULTILABEL, REGRESSION, SURVIVAL
 
 
 def make_study(
-    data: Path, labels: str | None, reading: ReadOptions, options: CompareOptions, folder: Path | None
+    data: Path,
+    labels: str | None,
+    source: ReadOptions,
+    kernels: ViewKernelOptions,
+    options: CompareOptions,
+    folder: Path | None,
 ) -> tuple[Study, Sequence[str]]:
     """The study that the options ask for, and what is to be said of the data."""
-    check_kernel_names(reading.kernel)
+    kernels.check_names()
     limit = options.memory_limit
     memory = None if limit is None else parse_bytes(limit, "--memory-limit")
-    with warnings_kept() as remarks:
-        task_data, notes = read_task_data(data, labels, reading)
-    named = [str(data), *([] if labels is None else ["--labels", labels]), *reading.words()]
+    with keep_warnings() as remarks:
+        task_data, notes = read_task_data(data, labels, source, kernels)
+    named = [str(data), *([] if labels is None else ["--labels", labels])]
+    named += [*flag_words(source), *flag_words(kernels)]
+    more = [*flag_words(options), *([] if folder is None else ["-o", str(folder)])]
     given = asdict(options) | {"memory_limit": memory}
     methods = given.pop("methods")
     del given["all_repeats"]
-    more = [*options.words(), *([] if folder is None else ["-o", str(folder)])]
     design = make_design(
         task_data,
         "auto" if methods == ("auto",) else methods,
@@ -51,15 +56,15 @@ def make_study(
     return Study(task_data, design, folder or Path("absentia-compare")), notes
 
 
-def read_task_data(path: Path, labels: str | None, reading: ReadOptions) -> tuple[TaskData, Sequence[str]]:
+def read_task_data(
+    path: Path, labels: str | None, source: ReadOptions, options: ViewKernelOptions
+) -> tuple[TaskData, Sequence[str]]:
     """What is compared on, and what is to be said of it."""
-    source = reading.source
-    opened = source.open(path) if labels is None else open_data(source, path, labels)
+    opened = source.open(path) if labels is None else open_training(source, path, labels)
     if labels is None and opened.labels is None:
-        kernels = view_kernels(opened, reading.kernel, reading.log, source)
-        return make_task_data(opened.data, kernel=kernels), opened.notes
+        return make_task_data(opened.data, kernel=options.make(opened)), opened.notes
     tasks = (CLASSIFICATION, REGRESSION, SURVIVAL, MULTILABEL)
-    training = read_training(path, source, labels, reading.kernel, reading.log, tasks=tasks, opened=opened)
+    training = read_training(path, source, labels, options, tasks, opened)
     columns = training.columns if training.task is MULTILABEL else ()
     data = label_data(training.data, training.y, training.kernels, training.task.name, columns)
     return data, training.notes
@@ -77,13 +82,14 @@ def run_trials(
     study: Study, pool: Pool, retry: bool, trials: Sequence[Trial] | None = None, thin: bool = False
 ) -> None:
     """Run what has no record yet, of all trials or of these; with `thin`, time methods before."""
-    exit_codes.written.explain_kept(lambda: kept_words(study))
+    outputs.explain_kept(lambda: describe_kept_trials(study))
     if thin:
         untimed = study.untimed()
         if untimed:
             say(f"{len(untimed)} methods are timed by a fit each, slow ones are tried less often then")
-        with watched(StudyWatch(study, untimed, pool.jobs)) as watch:
-            study.time_methods(pool, watch.tell, watch.begin)
+        progress = StudyProgress(study, untimed, pool.jobs)
+        with show_trials(progress):
+            study.time_methods(pool, progress.tell, progress.begin)
     wanted = None if trials is None else {trial.hash for trial in trials}
     left = study.outstanding(retry)
     todo = [trial for trial in left.todo if wanted is None or trial.hash in wanted]
@@ -93,11 +99,12 @@ def run_trials(
     for path, why in study.records.damaged.items():
         if path.stem in own:
             say(printable(f"{path}: is no whole record and is made again ({why})"))
-    with watched(StudyWatch(study, todo, pool.jobs)) as watch:
-        study.run(todo, pool, watch.tell, watch.begin)
+    progress = StudyProgress(study, todo, pool.jobs)
+    with show_trials(progress):
+        study.run(todo, pool, progress.tell, progress.begin)
 
 
-def kept_words(study: Study) -> str:
+def describe_kept_trials(study: Study) -> str:
     """What is there when somebody stops before the end."""
     there = len(study.records.hashes() & {trial.hash for trial in study.trials})
     folder = shlex.quote(str(study.folder))
@@ -130,14 +137,14 @@ def say_what_to_run(study: Study) -> None:
     folder = study.folder
     say(printable(study.outstanding().sentence))
     say("run them with any number of processes that see the folder:")
-    say(f"  {call('work', folder)} --shard 1/16    # to 16/16")
-    say(f"then:  {call('report', folder)}")
+    say(f"  {format_command('work', folder)} --shard 1/16    # to 16/16")
+    say(f"then:  {format_command('report', folder)}")
 
 
 # ----------------------------------------------------------------------------------------------- results
 
 
-def finish(study: Study, json: bool = False) -> None:
+def write_results(study: Study, json: bool = False) -> None:
     """The page and the table, and what they say."""
     from absentia.app import report
 
@@ -155,7 +162,7 @@ def finish(study: Study, json: bool = False) -> None:
     out.print(_ranking_table(comparison))
     say_where(page=page.resolve(), table=table)
     if recommendation.command:
-        say(f"next:  {printable(recommendation.command.replace('absentia', program(), 1))}")
+        say(f"next:  {printable(recommendation.command)}")
     return None
 
 
@@ -180,7 +187,7 @@ def _as_json(comparison: Comparison) -> dict[str, Any]:
 def _ranking_table(comparison: Comparison) -> Table:
     """The table, as far as it fits a terminal."""
     results, words = comparison.results, comparison.study.format_score
-    table = Table(box=None, pad_edge=False)
+    table = make_table()
     simplest = f"to {results.recommendation.simplest}"
     for name in ("method", results.metric.name, "95% interval", simplest, "p (Holm)", "CPU s"):
         table.add_column(name, justify="left" if name == "method" else "right", no_wrap=True)

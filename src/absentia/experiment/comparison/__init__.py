@@ -4,6 +4,6 @@ numbers support.
 
 from absentia.experiment.comparison._data import TaskData, label_data, make_task_data
 from absentia.experiment.comparison._design import Design, choose_methods
-from absentia.experiment.comparison._performing import fit_to_all, predict_samples
 from absentia.experiment.comparison._recommendation import format_seconds
 from absentia.experiment.comparison._study import Outstanding, Study, open_study
+from absentia.experiment.comparison._trial import fit_to_all, predict_samples

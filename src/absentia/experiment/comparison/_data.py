@@ -19,7 +19,7 @@ from absentia.methods.prediction import restrict_kernel
 from absentia.tasks import TASKS, Task, is_unknown, order_samples, take_samples
 
 _MAX_CLASSES = 20  # that whole numbers can be; more of them are numbers
-FILE = "data.absentia"
+DATA_FILE = "data.absentia"
 
 
 @serializable
@@ -96,7 +96,7 @@ class TaskData:
         return TaskData(self.data, "completion", None, (), self.kernel)
 
     def save(self, folder: Path) -> None:
-        write_state(folder / FILE, serialize(self, "data"), {})
+        write_state(folder / DATA_FILE, serialize(self, "data"), {})
 
 
 def _resolve(tree: Any, contents: Mapping[str, str]) -> Any:
@@ -112,15 +112,16 @@ def _resolve(tree: Any, contents: Mapping[str, str]) -> Any:
 
 def load_data(folder: Path) -> TaskData:
     """What :meth:`TaskData.save` wrote; nothing in the file is run."""
-    state, _ = read_state(folder / FILE)
+    path = folder / DATA_FILE
+    state, _ = read_state(path)
     try:
         loaded = deserialize(state.tree, state.arrays)
     except (MemoryError, OSError):
         raise
     except Exception as error:  # whatever somebody may have put together
-        raise FileError(f"{folder / FILE}: not what a comparison keeps: {one_line(error)}") from error
+        raise FileError(f"{path}: not what a comparison keeps: {one_line(error)}") from error
     if not isinstance(loaded, TaskData) or loaded.kind not in TASKS:
-        raise FileError(f"{folder / FILE}: holds {type(loaded).__name__}, not the data of a comparison")
+        raise FileError(f"{path}: holds {type(loaded).__name__}, not the data of a comparison")
     return loaded
 
 

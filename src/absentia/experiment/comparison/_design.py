@@ -24,14 +24,14 @@ from absentia.experiment.engine import Limits, Trial, declared_versions
 from absentia.files import FileError, write_atomically
 from absentia.tasks import Plan
 
-FILE = "design.json"
-VERSION = 1  # of splits, masks and measures: to be raised when these give other numbers than before
+DESIGN_FILE = "design.json"
+_VERSION = 1  # of splits, masks and measures: to be raised when these give other numbers than before
 _MAX_REPEATS = 10_000  # or folds
 _CURVE_REPEATS, _COMPLETION_REPEATS = 2, 3
 #: Completers that are tried beside predictions.
-COMPLETERS_BESIDE = ("mean", "zero", "knn", "cvkt", "mkmc-pca")
-Mechanism = Literal["own", "mcar", "per-view", "exclusive"]
-MECHANISMS: tuple[Mechanism, ...] = ("own", "mcar", "per-view", "exclusive")
+_COMPLETERS_BESIDE = ("mean", "zero", "knn", "cvkt", "mkmc-pca")
+_Mechanism = Literal["own", "mcar", "per-view", "exclusive"]
+_MECHANISMS: tuple[_Mechanism, ...] = ("own", "mcar", "per-view", "exclusive")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Design:
     data: str = ""
     metric: str | None = None
     hide: float = 0.2
-    mechanism: Mechanism = "own"
+    mechanism: _Mechanism = "own"
     rates: tuple[float, ...] = ()
     repeats: int = 5
     cv: int = 5
@@ -69,8 +69,8 @@ class Design:
         self._check_types()
         if not 0 < self.hide < 1:
             raise ValueError(f"hide is a share between 0 and 1, not {self.hide!r}")
-        if self.mechanism not in MECHANISMS:
-            raise ValueError(f"mechanism is one of {', '.join(MECHANISMS)}, not {self.mechanism!r}")
+        if self.mechanism not in _MECHANISMS:
+            raise ValueError(f"mechanism is one of {', '.join(_MECHANISMS)}, not {self.mechanism!r}")
         counts = {"repeats": 1, "cv": 2, "seed": 0, "repeats_of_views": 0}
         whole = [(name, getattr(self, name), least) for name, least in counts.items()]
         whole += [(f"repeats_of {method}", count, 1) for method, count in self.repeats_of.items()]
@@ -86,17 +86,12 @@ class Design:
             raise ValueError(f"equivalence is a number from 0 on, not {self.equivalence!r}")
 
     def _check_types(self) -> None:
-        """Refuse what is not a text, a list of texts or a number where it is to be."""
-        texts: dict[str, tuple[Any, ...]] = {
-            name: (getattr(self, name),) for name in ("data", "title", "command", "call", "mechanism")
-        }
-        texts |= {name: getattr(self, name) for name in ("methods", "completers", "remarks")}
-        texts |= {"metric": () if self.metric is None else (self.metric,)}
-        texts |= {"left_out": (*self.left_out, *self.left_out.values()), "repeats_of": (*self.repeats_of,)}
-        for name, values in texts.items():
-            for value in values:
-                if not isinstance(value, str):
-                    raise ValueError(f"{name} is in texts, not {_shown(value)}")
+        """Refuse what is not a text or a number where it is to be."""
+        texts = [self.data, self.title, self.command, self.call, self.mechanism, self.metric or ""]
+        lists = (self.methods, self.completers, self.remarks, self.left_out, self.left_out.values())
+        for text in (*texts, *(text for some in (*lists, self.repeats_of) for text in some)):
+            if not isinstance(text, str):
+                raise ValueError(f"{_shown(text)} is no text")
         if not self.methods:
             raise ValueError("methods are none")
         limits = [value for value in (self.time_limit, self.memory_limit) if value is not None]
@@ -119,7 +114,7 @@ class Design:
 
     def save(self, folder: Path) -> None:
         content = json.dumps(asdict(self), indent=1).encode()
-        write_atomically(folder / FILE, lambda file: file.write(content))
+        write_atomically(folder / DESIGN_FILE, lambda file: file.write(content))
 
 
 def _shown(value: Any) -> str:
@@ -128,7 +123,7 @@ def _shown(value: Any) -> str:
 
 def load_design(folder: Path) -> Design:
     """What :meth:`Design.save` wrote."""
-    path = folder / FILE
+    path = folder / DESIGN_FILE
     if path.exists() and not path.is_file():  # a pipe would be waited for
         raise FileError(f"{path}: is no regular file; give the command again")
     try:
@@ -141,7 +136,8 @@ def load_design(folder: Path) -> Design:
         return Design(**{**content, **lists})
     except FileNotFoundError:
         raise FileError(
-            f"{folder}: is no folder of a comparison, as it has no {FILE}; make one with absentia compare"
+            f"{folder}: is no folder of a comparison, as it has no {path.name}; make one with absentia "
+            "compare"
         ) from None
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise FileError(
@@ -224,7 +220,7 @@ class Expansion:
                 "data": self.data.hash,
                 "method": plan.name,
                 "parameters": plan.parameters,
-                "version": declared_versions(*plan.classes, comparison=VERSION),
+                "version": declared_versions(*plan.classes, comparison=_VERSION),
                 "seed": self.design.seed,
                 "repeat": repeat,
                 "fold": fold,
@@ -257,7 +253,7 @@ def hash_arrays(*arrays: Array) -> str:
 # ------------------------------------------------------------------------------------------ what is hidden
 
 
-def draw_kept_cells(data: TaskData, mechanism: Mechanism, rate: float, seed: int, repeat: int) -> Array:
+def draw_kept_cells(data: TaskData, mechanism: _Mechanism, rate: float, seed: int, repeat: int) -> Array:
     """Which cells stay (n, V) when that share is hidden; draws go with the data, not with their order."""
     order = order_kernels(data.kernels)
     drawn = np.ix_(order.samples, order.views)
@@ -268,7 +264,7 @@ def draw_kept_cells(data: TaskData, mechanism: Mechanism, rate: float, seed: int
     return keep
 
 
-def _hide(observed: Array, mechanism: Mechanism, rate: float, rng: np.random.Generator) -> Array:
+def _hide(observed: Array, mechanism: _Mechanism, rate: float, rng: np.random.Generator) -> Array:
     if mechanism == "own" and not observed.all():
         try:
             return missingness.own(observed, rate, random_state=rng)
@@ -301,7 +297,7 @@ def choose_methods(
     tried = [name for name in reasons if name not in left_out and name != simplest]
     beside = default and completers and data.kind != "completion" and not data.data.observed.all()
     completion = data.for_completion()
-    others = [name for name in COMPLETERS_BESIDE if not _why_not(make_plan(name, completion), completion)]
+    others = [name for name in _COMPLETERS_BESIDE if not _why_not(make_plan(name, completion), completion)]
     return (simplest, *tried), left_out, tuple(others) if beside else ()
 
 

@@ -8,20 +8,20 @@ that lies within the region of equivalence of the best winner; without a winner 
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sklearn.pipeline import Pipeline
 
 from absentia.experiment.comparison._data import TaskData
-from absentia.experiment.comparison._design import Design, make_plan
+from absentia.experiment.comparison._design import make_plan
 from absentia.experiment.results import Difference, MethodRow, Recommendation
 from absentia.kernels import ViewKernels
 from absentia.methods.prediction import PerLabel
-from absentia.tasks import Metric, Plan
+from absentia.tasks import Metric
 
-SIGNIFICANCE = 0.05
-SAME_PROBABILITY = 0.95  # from which on two methods are called the same
-ROUNDING = 1e-9  # relative to the region of equivalence
+_SIGNIFICANCE = 0.05
+_SAME_PROBABILITY = 0.95  # from which on two methods are called the same
+_ROUNDING = 1e-9  # relative to the region of equivalence
 _MAX_NAMED = 5
 
 
@@ -55,7 +55,7 @@ class Evidence:
     @property
     def better(self) -> list[str]:
         """Methods that are shown to be better than the simplest."""
-        return [one.method for one in self.differences if is_better(one)]
+        return [one.method for one in self.differences if _is_better(one)]
 
     @property
     def winners(self) -> list[str]:
@@ -63,16 +63,16 @@ class Evidence:
         return [method for method in self.better if not self.row(method).failed]
 
 
-def is_better(difference: Difference) -> bool:
-    return difference.adjusted < SIGNIFICANCE and difference.mean > 0
+def _is_better(difference: Difference) -> bool:
+    return difference.adjusted < _SIGNIFICANCE and difference.mean > 0
 
 
-def is_worse(difference: Difference) -> bool:
-    return difference.adjusted < SIGNIFICANCE and difference.mean < 0
+def _is_worse(difference: Difference) -> bool:
+    return difference.adjusted < _SIGNIFICANCE and difference.mean < 0
 
 
-def recommend(evidence: Evidence, python: Mapping[str, str], command: Mapping[str, str]) -> Recommendation:
-    """In words; `python` and `command` are how to use each method."""
+def recommend(evidence: Evidence) -> Recommendation:
+    """In words, but for how to use the method."""
     if not evidence.measured:
         return Recommendation(
             evidence.simplest, evidence.simplest, None, evidence.simplest, _nothing(evidence)
@@ -88,8 +88,6 @@ def recommend(evidence: Evidence, python: Mapping[str, str], command: Mapping[st
         recommended,
         _headline(evidence, winner, recommended),
         tuple(_details(evidence, best, winner, recommended)),
-        python.get(recommended, ""),
-        command.get(recommended, ""),
     )
 
 
@@ -100,7 +98,7 @@ def _recommended(evidence: Evidence, winners: Sequence[str]) -> str:
             if evidence.simplest in evidence.measured
             else max(evidence.measured, key=evidence.score)
         )
-    top, room = max(map(evidence.score, winners)), (1 + ROUNDING) * evidence.equivalence
+    top, room = max(map(evidence.score, winners)), (1 + _ROUNDING) * evidence.equivalence
     near = [m for m in (evidence.simplest, *winners) if top - evidence.score(m) <= room]
     return min(near, key=lambda m: (_cpu(evidence.row(m)), -evidence.score(m)))
 
@@ -149,7 +147,7 @@ def _no_worse(evidence: Evidence) -> str:
 
 def _details(evidence: Evidence, best: str, winner: str | None, recommended: str) -> Iterator[str]:
     simplest, one = evidence.simplest, evidence.by_method.get(best)
-    if one is not None and best != recommended and one.mean > 0 and not is_better(one):
+    if one is not None and best != recommended and one.mean > 0 and not _is_better(one):
         yield (
             f"{best} had the best mean, {_points(evidence, one.mean)} better than {simplest}, which could "
             f"be chance ({_sure(evidence, one)})."
@@ -172,9 +170,9 @@ def _groups(evidence: Evidence, named: Collection[str | None]) -> Iterator[str]:
     same = [
         one.method
         for one in evidence.differences
-        if one.same > SAME_PROBABILITY and one.method not in named
+        if one.same > _SAME_PROBABILITY and one.method not in named
     ]
-    worse = [one.method for one in evidence.differences if is_worse(one)]
+    worse = [one.method for one in evidence.differences if _is_worse(one)]
     said = {
         f"Also shown to be better than {evidence.simplest}": evidence.winners,
         f"Shown to be better than {evidence.simplest}, but failed at times": [
@@ -188,7 +186,7 @@ def _groups(evidence: Evidence, named: Collection[str | None]) -> Iterator[str]:
             yield f"{words}: {_listed(others)}."
     if same:
         words = f"Practically the same as {evidence.simplest}, with a probability above"
-        yield f"{words} {SAME_PROBABILITY:.0%}: {_listed(same)}."
+        yield f"{words} {_SAME_PROBABILITY:.0%}: {_listed(same)}."
 
 
 def _costs(evidence: Evidence, recommended: str) -> Iterator[str]:
@@ -214,12 +212,7 @@ def _nothing(evidence: Evidence) -> str:
 
 def _level(evidence: Evidence, method: str) -> str:
     value = evidence.row(method).scores[evidence.metric.name].value
-    return f"{evidence.metric.name} {format_score(evidence.metric, value)}"
-
-
-def format_score(metric: Metric, value: float) -> str:
-    """A score as it is read: shares in percent."""
-    return f"{100 * value:.1f}%" if metric.share else f"{value:.4g}"
+    return f"{evidence.metric.name} {evidence.metric.format(value)}"
 
 
 def _points(evidence: Evidence, difference: float) -> str:
@@ -265,46 +258,36 @@ def _listed(names: Sequence[str]) -> str:
 _OTHER_HOMES = {"make_pipeline": "sklearn.pipeline"}
 
 
-def make_commands(data: TaskData, design: Design) -> dict[str, str]:
-    """One line by method; none where the command line does not do it."""
+def write_command(name: str, data: TaskData, call: str = "") -> str:
+    """One line that uses a method; nothing where the command line does not do it.
+
+    `call` names the data and the labels.
+    """
     if data.kind == "labels":
-        return {}
+        return ""
     if data.kind == "completion":
-        start, end = f"absentia complete {design.call or 'DATA'}", "-o completed.npz"
-    else:
-        columns = "TIME,EVENT" if data.kind == "survival" else "COLUMN"
-        start, end = (
-            f"absentia fit {design.call or f'DATA --labels LABELS.csv:{columns}'}",
-            "-o model.absentia",
-        )
-    return {name: f"{start} --method {name} {end}" for name in design.methods}
+        return f"absentia complete {call or 'DATA'} --method {name} -o completed.npz"
+    columns = "TIME,EVENT" if data.kind == "survival" else "COLUMN"
+    call = call or f"DATA --labels LABELS.csv:{columns}"
+    return f"absentia fit {call} --method {name} -o model.absentia"
 
 
-def make_scripts(data: TaskData, design: Design) -> dict[str, str]:
-    """Some lines of Python by method."""
-    return {name: "\n".join(_script(name, data)) for name in design.methods}
-
-
-def _script(name: str, data: TaskData) -> list[str]:
+def write_script(name: str, data: TaskData) -> str:
+    """Some lines of Python that use a method."""
     samples = "views" if data.has_features else "kernels"
     reading = f'{samples} = absentia.read("DATA")  # a folder of tables, or a file'
     if data.kind == "completion":
         lines = [f"kernels = {data.kernel!r}.fit_transform(views)"] if data.has_features else []
         lines += [f"completed = {data.task.find(name).make()!r}.fit_transform(kernels)"]
-        return [*_imports(lines), reading, *lines, 'absentia.write("completed.npz", completed)']
+        writing = 'absentia.write("completed.npz", completed)'
+        return "\n".join([*_imports(lines), reading, *lines, writing])
     lines = [f"model = {_write_model(name, data)}"]
     several = data.kind == "labels"
     fitting = [f"model.fit({samples}, {'Y' if several else 'y'})"]
     fitting += [f"model.predict{'_proba' if several else ''}(views[:5])"] if data.has_features else []
     targets = _TARGETS.get(data.kind, _TARGETS["classes"])
-    return [
-        "import pandas as pd",
-        *_imports(lines),
-        reading,
-        *(line.replace("SAMPLES", samples) for line in targets),
-        *lines,
-        *fitting,
-    ]
+    labels = [line.replace("SAMPLES", samples) for line in targets]
+    return "\n".join(["import pandas as pd", *_imports(lines), reading, *labels, *lines, *fitting])
 
 
 #: Labels out of a table, in the order of the samples.
@@ -342,6 +325,6 @@ def _write_model(name: str, data: TaskData) -> str:
     if isinstance(plan.estimator, Pipeline):
         return f"make_pipeline({', '.join(repr(step) for _, step in plan.estimator.steps)})"
     if not default and plan.takes != "kernels":
-        estimator = Plan(estimator, data.kernel, entry=entry, kind=plan.takes).suit(data.data).estimator
+        estimator = replace(plan, estimator=estimator).suit(data.data).estimator
     before = plan.takes == "kernels" and data.has_features
     return f"make_pipeline({data.kernel!r}, {estimator!r})" if before else repr(estimator)

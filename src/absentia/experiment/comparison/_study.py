@@ -9,19 +9,23 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from absentia.experiment.comparison._data import FILE, TaskData, load_data
-from absentia.experiment.comparison._design import FILE as DESIGN
-from absentia.experiment.comparison._design import Design, Expansion, count_folds, load_design, make_plan
-from absentia.experiment.comparison._performing import Perform
-from absentia.experiment.comparison._recommendation import format_score
-from absentia.experiment.comparison._record_checks import RecordChecker
-from absentia.experiment.comparison._summary import Summary, costs_of
+from absentia.experiment.comparison._data import DATA_FILE, TaskData, load_data
+from absentia.experiment.comparison._design import (
+    DESIGN_FILE,
+    Design,
+    Expansion,
+    count_folds,
+    load_design,
+    make_plan,
+)
+from absentia.experiment.comparison._summary import ComparisonSummary, costs_of
+from absentia.experiment.comparison._trial import RecordChecker, TrialPerformer
 from absentia.experiment.engine import Limits, Pool, Record, Records, Run, Trial, run
 from absentia.experiment.results import ComparisonResults
 from absentia.files import FileError, one_line
 from absentia.tasks import Metric
 
-METHOD_SECONDS = 20.0  # CPU seconds that the repeats of a method may take, where slow ones are thinned out
+_MAX_SECONDS = 20.0  # CPU seconds that the repeats of a method may take, where slow ones are thinned out
 _FIRST_FIT_SECONDS = 60.0  # CPU seconds that its first fit may take
 _MIN_DRAWS = 3  # times that cells are hidden for a completer at least: one says nothing of chance
 #: What a trial is, whatever the data and the version: two that agree in it are the same question.
@@ -68,7 +72,7 @@ class Study:
     def save(self) -> None:
         """Write what every process of this study reads."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        if not (self.folder / FILE).exists() or self._saved_hash() != self.data.hash:
+        if not (self.folder / DATA_FILE).exists() or self._saved_hash() != self.data.hash:
             self.data.save(self.folder)
         self.design.save(self.folder)
 
@@ -85,7 +89,7 @@ class Study:
 
     def format_score(self, score: float) -> str:
         """A score of the main metric as it is read."""
-        return format_score(self.metric, score)
+        return self.metric.format(score)
 
     @cached_property
     def trials(self) -> list[Trial]:
@@ -116,7 +120,7 @@ class Study:
         limits = self.design.limits
         if seconds is not None:
             limits = replace(limits, seconds=min(seconds, limits.seconds or seconds))
-        run(trials, Run(self.records, Perform(self.folder, self.data), limits, tell, begin), pool)
+        run(trials, Run(self.records, TrialPerformer(self.folder, self.data), limits, tell, begin), pool)
 
     # ------------------------------------------------------------------------------------ what fits cost
 
@@ -142,7 +146,7 @@ class Study:
         self.run(simplest, pool, tell, begin)  # all others are held against it, however long it takes
         self.run([t for t in untimed if t not in simplest], pool, tell, begin, _FIRST_FIT_SECONDS)
         found = self.records.of(list(self.first_trials().values()))
-        self.design = thin_design(self.data, self.design, {r.trial["method"]: r for r in found.values()})
+        self.design = _thin_design(self.data, self.design, {r.trial["method"]: r for r in found.values()})
         self.__dict__.pop("trials", None)
         self.save()
 
@@ -163,7 +167,7 @@ class Study:
         own = [record for record in found.values() if record.trial["kind"] in kinds]
         beside = [record for record in found.values() if record.trial["kind"] not in kinds]
         return replace(
-            Summary(self.data, self.design, own, self._wanted(kinds[0])).results(),
+            ComparisonSummary(self.data, self.design, own, self._wanted(kinds[0])).results(),
             completion=self._beside(beside) if self.design.completers else None,
             done=len(found),
             wanted=len(self.trials),
@@ -182,7 +186,7 @@ class Study:
         empty: dict[str, Any] = {"metric": None, "rates": (), "left_out": {}, "repeats_of": {}}
         design = replace(self.design, methods=completers, repeats=repeats, **empty)
         wanted = dict.fromkeys(completers, repeats)
-        return Summary(self.data.for_completion(), design, records, wanted).results()
+        return ComparisonSummary(self.data.for_completion(), design, records, wanted).results()
 
 
 def _failed_parts(records: Iterable[Record]) -> Iterator[str]:
@@ -219,20 +223,20 @@ def _why(trial: Trial, own: Record | None, before: Mapping[str, Record]) -> str:
     return _CHANGED[changed[0]] if changed else "new"
 
 
-def thin_design(data: TaskData, design: Design, firsts: Mapping[str, Record]) -> Design:
-    """The same with fewer repeats of slow methods: as many as take :data:`METHOD_SECONDS`, about.
+def _thin_design(data: TaskData, design: Design, firsts: Mapping[str, Record]) -> Design:
+    """The same with fewer repeats of slow methods: as many as take :data:`_MAX_SECONDS`, about.
 
     What was not done with its first fit in time is left out, and why.  The simplest, which all are held to,
     stays.  `firsts` are records of first fits by method; of others nothing is known, and nothing changes.
     """
     simplest, completion = data.task.simplest, data.kind == "completion"
     cpu = {name: seconds[0] for name, record in firsts.items() if (seconds := costs_of([record], "cpu"))}
-    others = {name: record for name, record in firsts.items() if name != simplest}
-    slow = {name: _too_slow(record) for name, record in others.items() if _is_too_slow(record, design)}
+    reasons = {name: _why_too_slow(record, design) for name, record in firsts.items() if name != simplest}
+    slow = {name: why for name, why in reasons.items() if why}
     fits = 1 if completion else count_folds(data, design)
     least = _MIN_DRAWS if completion else 1
     counts = {
-        name: max(least, int(METHOD_SECONDS / max(fits * cpu[name], 1e-9)))
+        name: max(least, int(_MAX_SECONDS / max(fits * cpu[name], 1e-9)))
         for name in design.methods
         if name in cpu and name != simplest and name not in slow
     }
@@ -242,19 +246,16 @@ def thin_design(data: TaskData, design: Design, firsts: Mapping[str, Record]) ->
         methods=tuple(name for name in design.methods if name not in slow),
         left_out={**design.left_out, **{name: slow[name] for name in design.methods if name in slow}},
         repeats_of={name: count for name, count in counts.items() if count < design.repeats},
-        repeats_of_views=design.repeats_of_views if views < METHOD_SECONDS else 1,
-        completers=tuple(n for n in design.completers if n not in slow and cpu.get(n, 0) <= METHOD_SECONDS),
+        repeats_of_views=design.repeats_of_views if views < _MAX_SECONDS else 1,
+        completers=tuple(n for n in design.completers if n not in slow and cpu.get(n, 0) <= _MAX_SECONDS),
     )
 
 
-def _is_too_slow(record: Record, design: Design) -> bool:
-    """Whether the first fit took more than is usual, rather than more than was allowed by the user."""
+def _why_too_slow(record: Record, design: Design) -> str:
+    """Why a method is left out that took more than is usual; nothing if the limit was the user's own."""
     limit = record.cost.get("time_limit")
-    return record.status == "time" and limit is not None and limit != design.time_limit
-
-
-def _too_slow(record: Record) -> str:
-    limit = record.cost.get("time_limit") or _FIRST_FIT_SECONDS
+    if record.status != "time" or limit is None or limit == design.time_limit:
+        return ""
     return f"took more than {limit:g} CPU s for its first fit on these data; ask for it by name"
 
 
@@ -269,4 +270,4 @@ def open_study(folder: str | os.PathLike[str]) -> Study:
                 make_plan(name, own)
         return Study(data, design, place)
     except ValueError as error:
-        raise FileError(f"{place / DESIGN}: not a design for these data ({one_line(error)})") from None
+        raise FileError(f"{place / DESIGN_FILE}: not a design for these data ({one_line(error)})") from None

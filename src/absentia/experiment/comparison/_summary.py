@@ -5,9 +5,10 @@ folds plus the mean difference on the folds that both had, which is its own mean
 So scores differ by what the differences say, and a method that was tried on easy folds gains nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -15,16 +16,26 @@ from absentia.core import Array
 from absentia.data import statistics
 from absentia.experiment.comparison._data import TaskData
 from absentia.experiment.comparison._design import Design, count_folds
-from absentia.experiment.comparison._parts import interval, make_parts, scores_by_fold
-from absentia.experiment.comparison._recommendation import Evidence, make_commands, make_scripts, recommend
+from absentia.experiment.comparison._recommendation import Evidence, recommend, write_command, write_script
+from absentia.experiment.comparison._trial import decode_map
 from absentia.experiment.engine import Record
-from absentia.experiment.results import ComparisonResults, Difference, MethodRow
+from absentia.experiment.results import (
+    ComparisonResults,
+    Contrast,
+    CurvePoint,
+    Difference,
+    KernelMaps,
+    MethodRow,
+    PatternScores,
+    ViewWorth,
+)
 from absentia.tasks import Interval, Metric
 
-Folds = dict[tuple[int, int], float]
+_TOP_PATTERNS = 8
+_Folds = dict[tuple[int, int], float]
 
 
-class Summary:
+class ComparisonSummary:
     """Results of one task out of its records; `wanted` are the trials of each method."""
 
     def __init__(
@@ -60,25 +71,25 @@ class Summary:
         own = self.folds(self.simplest, self.metric)
         return self.design.equivalence * abs(float(np.mean(list(own.values())))) if own else 0.0
 
-    def folds(self, method: str, metric: Metric) -> Folds:
+    def folds(self, method: str, metric: Metric) -> _Folds:
         """Scores of a method by repeat and fold."""
-        return scores_by_fold(self.main.get(method, []), metric.name)
+        return _scores_by_fold(self.main.get(method, []), metric.name)
 
     # ------------------------------------------------------------------------------------ method by method
 
     @cached_property
     def rows(self) -> list[MethodRow]:
-        tried = [self._row(method) for method in self.wanted]
+        tried = [self._make_row(method) for method in self.wanted]
         sign = -1 if self.metric.higher else 1
         none = float("inf")
 
         def place(row: MethodRow) -> float:
             return sign * row.scores[self.metric.name].value if self.metric.name in row.scores else none
 
-        skipped = [self._skipped(name, why) for name, why in self.design.left_out.items()]
+        skipped = [self._make_skipped_row(name, why) for name, why in self.design.left_out.items()]
         return [*sorted(tried, key=place), *skipped]
 
-    def _skipped(self, name: str, why: str) -> MethodRow:
+    def _make_skipped_row(self, name: str, why: str) -> MethodRow:
         return MethodRow(name, *self._describe(name), left_out=why)
 
     def _describe(self, method: str) -> tuple[str, bool]:
@@ -86,7 +97,7 @@ class Summary:
         entry = self.data.task.find(method)
         return entry.when, entry.baseline
 
-    def _row(self, method: str) -> MethodRow:
+    def _make_row(self, method: str) -> MethodRow:
         own = self.main[method]
         done = [record for record in own if record.done]
         return MethodRow(
@@ -109,7 +120,7 @@ class Summary:
         shift = 0.0
         if both and len(both) < len(base):
             shift = float(np.mean(list(base.values())) - np.mean([base[key] for key in both]))
-        return interval(np.array([own[key] for key in both or own]), metric, self.share, shift)
+        return _interval(np.array([own[key] for key in both or own]), metric, self.share, shift)
 
     @cached_property
     def differences(self) -> list[Difference]:
@@ -119,15 +130,15 @@ class Summary:
             own = self.folds(row.method, self.metric)
             both = [key for key in own if key in base]
             if row.method != self.simplest and len(both) > 1:
-                found.append(self._difference(row.method, self._differ(own, base, both)))
+                found.append(self._test_difference(row.method, self._subtract(own, base, both)))
         adjusted = statistics.holm([one.p for one in found]).tolist() if found else []
         return [replace(one, adjusted=float(p)) for one, p in zip(found, adjusted, strict=True)]
 
-    def _differ(self, own: Folds, other: Folds, keys: Sequence[tuple[int, int]]) -> Array:
+    def _subtract(self, own: _Folds, other: _Folds, keys: Sequence[tuple[int, int]]) -> Array:
         sign = 1.0 if self.metric.higher else -1.0
         return sign * np.array([own[key] - other[key] for key in keys])
 
-    def _difference(self, method: str, values: Array) -> Difference:
+    def _test_difference(self, method: str, values: Array) -> Difference:
         t = statistics.corrected_resampled_t(values, self.share)
         probabilities = statistics.bayesian_correlated_t(values, self.share, self.equivalence)
         worse, same, better = map(float, probabilities)
@@ -135,20 +146,20 @@ class Summary:
         if t.error == 0 and t.mean != 0:  # nothing to judge it by
             nan = float("nan")
             found = replace(found, low=nan, high=nan, worse=nan, same=nan, better=nan)
-        wins, losses, p_mcnemar = self._disagreement(method)
+        wins, losses, p_mcnemar = self._count_disagreements(method)
         return replace(found, wins=wins, losses=losses, p_mcnemar=p_mcnemar)
 
-    def _disagreement(self, method: str) -> tuple[int | None, int | None, float | None]:
+    def _count_disagreements(self, method: str) -> tuple[int | None, int | None, float | None]:
         """Samples that only one of two got right in most of the repeats that both had."""
         if self.data.kind != "classes":
             return None, None, None
-        own, base = self._predicted(method), self._predicted(self.simplest)
+        own, base = self._done_by_fold(method), self._done_by_fold(self.simplest)
         both = own.keys() & base.keys()
         right, other_right = (self._mostly_right([records[key] for key in both]) for records in (own, base))
         test = statistics.mcnemar(right, other_right)
         return test.wins, test.losses, test.p
 
-    def _predicted(self, method: str) -> dict[tuple[int, int], Record]:
+    def _done_by_fold(self, method: str) -> dict[tuple[int, int], Record]:
         done = [record for record in self.main.get(method, []) if record.done]
         return {(record.trial["repeat"], record.trial["fold"]): record for record in done}
 
@@ -166,22 +177,36 @@ class Summary:
     def results(self) -> ComparisonResults:
         """All of it."""
         data = self.data.data
-        parts = (self.metric, self.equivalence, self.simplest, self.rows, self.differences, len(data))
-        python, commands = make_scripts(self.data, self.design), make_commands(self.data, self.design)
+        evidence = Evidence(
+            self.metric, self.equivalence, self.simplest, self.rows, self.differences, len(data)
+        )
+        verdict = recommend(evidence)
+        if evidence.measured:
+            method = verdict.recommended
+            command = write_command(method, self.data, self.design.call)
+            verdict = replace(verdict, python=write_script(method, self.data), command=command)
+        worth = list(_measure_views(self))
         return ComparisonResults(
             title=self.design.title or "Which method works best",
             task=self.data.kind,
             metrics=self.metrics,
             equivalence=self.equivalence,
-            verdict=recommend(Evidence(*parts), python, commands),
+            verdict=verdict,
             rows=self.rows,
             differences=self.differences,
             names=data.names,
             observed=data.observed,
-            **make_parts(self),
+            group_metric=self.data.task.pattern_metric,
+            patterns=list(_score_patterns(self)),
+            views=worth,
+            views_with=self.simplest if worth else "",
+            curves=list(_make_curves(self)),
+            classes=[str(name) for name in self.data.classes],
+            confusion=_count_confusions(self),
+            kernels=_decode_kernels(self.records),
             done=len(self.records),
             wanted=sum(self.wanted.values()),
-            facts=make_facts(self),
+            facts=_make_facts(self),
         )
 
 
@@ -190,9 +215,166 @@ def costs_of(records: Sequence[Record], what: str) -> list[float]:
     return [float(cost) for record in records if (cost := record.cost.get(what)) is not None]
 
 
+def _scores_by_fold(records: Sequence[Record], metric: str) -> dict[tuple[int, int], float]:
+    """Scores by repeat and fold, of trials that are done and could be measured."""
+    found = {}
+    for record in records:
+        value = record.result.get("scores", {}).get(metric) if record.done else None
+        if value is not None:
+            found[int(record.trial["repeat"]), int(record.trial["fold"])] = float(value)
+    return dict(sorted(found.items()))
+
+
+def _interval(values: Array, metric: Metric, share: float, shift: float = 0.0) -> Interval:
+    """Mean and interval of scores of overlapping folds, as far as scores go; no interval of one."""
+    t = statistics.corrected_resampled_t(values, share) if len(values) > 1 else None
+    numbers = (t.mean, t.low, t.high) if t else (float(values.mean()), np.nan, np.nan)
+    return Interval(*(float(x) for x in np.clip(np.array(numbers) + shift, *metric.range)))
+
+
+# ------------------------------------------------------------------------------------------ by pattern
+
+
+def _score_patterns(summary: ComparisonSummary) -> Iterator[PatternScores]:
+    if summary.data.task.pattern_metric is None:
+        return
+    names = [row.method for row in summary.rows if row.scores]
+    each = {name: loss for name in names if (loss := _score_samples(summary, name)) is not None}
+    observed = summary.data.data.observed
+    masks, member, counts = np.unique(observed, axis=0, return_inverse=True, return_counts=True)
+    top = np.argsort(-counts, kind="stable")[:_TOP_PATTERNS]
+    for p in top:
+        yield _score_pattern(summary, masks[p], np.ravel(member) == p, each)
+    rest = ~np.isin(np.ravel(member), top)
+    if rest.any():
+        yield _score_pattern(summary, np.zeros(0, bool), rest, each)
+
+
+def _score_pattern(
+    summary: ComparisonSummary, mask: Array, rows: Array, each: dict[str, Array]
+) -> PatternScores:
+    names = summary.data.data.names
+    words = _name_pattern(mask, names) if len(mask) else "other patterns together"
+    scores = {}
+    for method, values in each.items():
+        known = values[rows][~np.isnan(values[rows])]
+        if len(known):
+            scores[method] = summary.data.task.average_scores(known)
+    return PatternScores(words, tuple(mask.tolist()), int(rows.sum()), scores)
+
+
+def _name_pattern(mask: Array, names: Sequence[str]) -> str:
+    if mask.all():
+        return "every view"
+    if mask.sum() == 1:
+        return f"only {names[int(np.argmax(mask))]}"
+    return "without " + ", ".join(name for name, has in zip(names, mask, strict=True) if not has)
+
+
+def _score_samples(summary: ComparisonSummary, method: str) -> Array | None:
+    """Mean over repeats of being right, or of the squared error; NaN of samples never held out."""
+    task, y = summary.data.task, summary.data.targets
+    total, counts = np.zeros(len(y)), np.zeros(len(y))
+    for record in summary.main[method]:
+        if record.done:
+            test, values = np.array(record.result["test"], dtype=int), np.array(record.result["predicted"])
+            total[test] += task.sample_scores(y[test], values)
+            counts[test] += 1
+    return np.where(counts > 0, total / np.maximum(counts, 1), np.nan) if counts.any() else None
+
+
+# --------------------------------------------------------------------------------------------- by view
+
+
+def _measure_views(summary: ComparisonSummary) -> Iterator[ViewWorth]:
+    own = [record for record in summary.records if record.trial["kind"] == "views" and record.done]
+    if not own:
+        return
+    names = list(summary.data.data.names)
+    whole = summary.folds(summary.simplest, summary.metric)
+    sign = 1.0 if summary.metric.higher else -1.0
+    for name in names:
+        without = [r for r in own if r.trial["views"] == [n for n in names if n != name]]
+        alone = [r for r in own if r.trial["views"] == [name]]
+        lost = _scores_by_fold(without, summary.metric.name)
+        alone_scores = _scores_by_fold(alone, summary.metric.name)
+        nothing = {
+            (r.trial["repeat"], r.trial["fold"]): r.result["nothing"].get(summary.metric.name)
+            for r in alone
+        }
+        left_out = [sign * (whole[key] - lost[key]) for key in lost if key in whole]
+        added = [
+            sign * (score - nothing[key])
+            for key, score in alone_scores.items()
+            if nothing.get(key) is not None
+        ]
+        yield ViewWorth(name, _make_contrast(left_out, summary.share), _make_contrast(added, summary.share))
+
+
+def _make_contrast(values: Sequence[float], share: float) -> Contrast | None:
+    if len(values) < 2:
+        return None
+    t = statistics.corrected_resampled_t(np.array(values), share)
+    return Contrast(t.mean, t.low, t.high, t.p)
+
+
+# ---------------------------------------------------------------------------------------------- curves
+
+
+def _make_curves(summary: ComparisonSummary) -> Iterator[CurvePoint]:
+    kind = "complete" if summary.data.kind == "completion" else "rates"
+    own = [record for record in summary.records if record.trial["kind"] == kind and record.done]
+    rates = sorted({record.trial["rate"] for record in own})
+    if not summary.design.rates or not rates:
+        return
+    for row in summary.rows:
+        mine = [record for record in own if record.trial["method"] == row.method]
+        if kind == "rates" and summary.metric.name in row.scores:
+            yield CurvePoint(row.method, 0.0, row.scores[summary.metric.name])
+        for rate in rates:
+            values = _scores_by_fold([r for r in mine if r.trial["rate"] == rate], summary.metric.name)
+            if values:
+                share = rate / (1 - rate) if kind == "complete" else summary.share
+                score = _interval(np.array(list(values.values())), summary.metric, share)
+                yield CurvePoint(row.method, float(rate), score)
+
+
+# ------------------------------------------------------------------------------------ classes, kernels
+
+
+def _count_confusions(summary: ComparisonSummary) -> dict[str, Array]:
+    """Of the first repeat, where every sample was held out."""
+    if summary.data.kind != "classes":
+        return {}
+    y, size = summary.data.targets, len(summary.data.classes)
+    tables = {}
+    for method, records in summary.main.items():
+        first = [record for record in records if record.done and record.trial["repeat"] == 0]
+        table = np.zeros((size, size), dtype=int)
+        for record in first:
+            np.add.at(table, (y[record.result["test"]], np.array(record.result["predicted"], dtype=int)), 1)
+        if table.sum() == len(y):
+            tables[method] = table
+    return tables
+
+
+def _decode_kernels(records: Sequence[Record]) -> KernelMaps | None:
+    drawn = {r.trial["method"]: r.result["maps"] for r in records if r.done and "maps" in r.result}
+    if not drawn:
+        return None
+    first = next(iter(drawn.values()))
+    side = int(first["side"])
+
+    def pictures(one: dict[str, Any], what: str) -> dict[str, Array]:
+        return {view: decode_map(held, what, side) for view, held in one["views"].items()}
+
+    completed = {method: pictures(one, "completed") for method, one in drawn.items()}
+    return KernelMaps(side, first["order"], pictures(first, "truth"), pictures(first, "hidden"), completed)
+
+
 # --------------------------------------------------------------------------- how it was done, in words
 
-HIDDEN_WORDS = {
+_HIDDEN_WORDS = {
     "own": "in views that some sample lacks, by the patterns of the data's own absence (at random in all "
     "views where nothing is absent, or the patterns cannot hide as much)",
     "mcar": "at random",
@@ -201,7 +383,7 @@ HIDDEN_WORDS = {
 }
 
 
-def make_facts(summary: Summary) -> dict[str, str]:
+def _make_facts(summary: ComparisonSummary) -> dict[str, str]:
     """By name, in words."""
     design, data, kind = summary.design, summary.data.data, summary.data.kind
     form = "features" if summary.data.has_features else "kernels"
@@ -214,7 +396,7 @@ def make_facts(summary: Summary) -> dict[str, str]:
     if kind == "completion":
         made = "kernels are made of all samples before; " if summary.data.has_features else ""
         facts["hidden"] = (
-            f"{design.hide:.0%} of the observed cells, {HIDDEN_WORDS[design.mechanism]}, "
+            f"{design.hide:.0%} of the observed cells, {_HIDDEN_WORDS[design.mechanism]}, "
             f"{design.repeats} times{_hidden_share(summary)}; {made}scores are of hidden cells only"
         )
     else:
@@ -232,13 +414,13 @@ def make_facts(summary: Summary) -> dict[str, str]:
     )
     cpu = sum(record.cost.get("cpu") or 0.0 for record in summary.records)
     facts["CPU time"] = f"{cpu:.0f} s in {len(summary.records)} trials"
-    facts |= _versions(summary)
+    facts |= _describe_versions(summary)
     if design.command:
         facts["command"] = design.command
     return facts
 
 
-def _hidden_share(summary: Summary) -> str:
+def _hidden_share(summary: ComparisonSummary) -> str:
     """How much was hidden of all cells, where that is another number."""
     own = [records[0].result["hidden"] for records in summary.main.values() if records and records[0].done]
     if not own:
@@ -246,7 +428,7 @@ def _hidden_share(summary: Summary) -> str:
     return f" ({own[0] / summary.data.data.observed.sum():.1%} of all observed cells)"
 
 
-def _versions(summary: Summary) -> dict[str, str]:
+def _describe_versions(summary: ComparisonSummary) -> dict[str, str]:
     made = {tuple(sorted(record.made.items())) for record in summary.records if record.made}
     words = sorted(", ".join(f"{name} {number}" for name, number in one) for one in made)
     return {"made with": "; ".join(words)} if words else {}

@@ -5,6 +5,13 @@ nothing else; any number of processes may share a folder without knowing of one 
 """
 
 from absentia.experiment.engine._limits import Limits
-from absentia.experiment.engine._records import Record, Records
+from absentia.experiment.engine._records import (
+    Record,
+    Records,
+    Trial,
+    content_hash,
+    declared_versions,
+    parse_shard,
+    shard_of,
+)
 from absentia.experiment.engine._running import FolderError, Pool, Run, run
-from absentia.experiment.engine._trials import Trial, content_hash, declared_versions, parse_shard, shard_of

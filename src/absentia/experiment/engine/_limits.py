@@ -13,12 +13,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-MEGABYTE = 1 << 20
+_MEGABYTE = 1 << 20
 _GRACE = 5.0  # seconds after which, and a quarter of the time more, the operating system ends a process
 _MAX_SECONDS = 1e9  # seconds that clocks can be set to
 
@@ -39,17 +39,14 @@ class Limits:
             if value is not None and not 0 < value < math.inf:
                 raise ValueError(f"{name} is a positive number or None, not {value!r}")
 
-
-@dataclass
-class Meter:
-    """What a fit took; filled in at its end."""
-
-    cost: dict[str, float | None] = field(default_factory=dict)
+    def as_cost(self) -> dict[str, float | None]:
+        """As they stand in a record beside what a fit took."""
+        return {"time_limit": self.seconds, "memory_limit": self.memory}
 
 
 @contextmanager
-def measure_cost(meter: Meter) -> Iterator[None]:
-    """CPU and wall seconds, and megabytes at the peak beyond those at the start.
+def measure_cost(cost: dict[str, float | None]) -> Iterator[None]:
+    """Add to `cost`, at the end, CPU and wall seconds, and megabytes at the peak beyond those at the start.
 
     CPU seconds are those of the whole process, but of one thread where that is not the main one: others
     may do other things.
@@ -60,11 +57,9 @@ def measure_cost(meter: Meter) -> Iterator[None]:
     try:
         yield
     finally:
-        meter.cost = {
-            "cpu": round(clock() - cpu, 4),
-            "wall": round(time.monotonic() - wall, 4),
-            "memory": _peak_beyond(before),
-        }
+        cost["cpu"] = round(clock() - cpu, 4)
+        cost["wall"] = round(time.monotonic() - wall, 4)
+        cost["memory"] = _peak_beyond(before)
 
 
 def _in_main_thread() -> bool:
@@ -82,7 +77,7 @@ def _reset_peak() -> int | None:
 
 def _peak_beyond(before: int | None) -> float | None:
     peak = None if before is None else _read_status("VmHWM")
-    return None if peak is None or before is None else round(max(0, peak - before) / MEGABYTE, 2)
+    return None if peak is None or before is None else round(max(0, peak - before) / _MEGABYTE, 2)
 
 
 def _read_status(name: str) -> int | None:

@@ -1,9 +1,11 @@
-"""What came of trials: one small JSON file each, there as a whole or not at all.
+"""Trials, told from one another by what goes into them, and what came of them: one small JSON file each.
 
 ``trials/<hash>.json`` holds ``trial`` (what was done), ``status``, ``result``, ``error``, ``cost`` and
-``made`` (with what).  Everything but ``cost`` and ``made`` is the same whenever the trial is run again.
+``made`` (with what).  Everything but ``cost`` and ``made`` is the same whenever the trial is run again.  A
+file is there as a whole or not at all.
 """
 
+import hashlib
 import json
 import os
 import re
@@ -11,16 +13,91 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from absentia.experiment.engine._trials import Trial
+from absentia.core import Serialized
 from absentia.files import one_line, write_atomically
 
-Status = Literal["done", "failed", "time", "memory", "died"]
-_STATUSES = ("done", "failed", "time", "memory", "died")
-MAX_BYTES = 64_000_000  # bytes of a record; larger files are none of ours
+TrialStatus = Literal["done", "failed", "time", "memory", "died"]
+_STATUSES = get_args(TrialStatus)
+_MAX_BYTES = 64_000_000  # of a record; larger files are none of ours
 _NAME = re.compile(r"([0-9a-f]{8,64})\.json")
+_HASH_LENGTH = 24  # hexadecimal digits of a hash
+
+
+def _to_json(value: Any) -> str:
+    """As JSON that is the same for the same content."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def check_plain(result: Any) -> None:
+    """Refuse what a record cannot hold."""
+    try:
+        _to_json(result)
+    except ValueError as error:
+        if "JSON" in str(error):
+            raise ValueError("its result holds what is no number (nan or inf)") from None
+        raise
+
+
+def content_hash(state: Serialized) -> str:
+    """Of plain data: the tree and every array."""
+    digest = hashlib.sha256(_to_json(state.tree).encode())
+    for key, array in sorted(state.arrays.items()):
+        digest.update(f"{key} {array.dtype.str} {array.shape}".encode())
+        digest.update(memoryview(array.tobytes()))
+    return digest.hexdigest()[:_HASH_LENGTH]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is to be done: numbers, texts and lists by name, from which it has its hash.
+
+    Examples
+    --------
+    >>> Trial({"method": "mean", "fold": 0}).hash == Trial({"fold": 0, "method": "mean"}).hash
+    True
+    """
+
+    key: Mapping[str, Any]
+
+    @cached_property
+    def hash(self) -> str:
+        return content_hash(Serialized(dict(self.key)))
+
+
+def declared_versions(*classes: type, **others: int) -> str:
+    """Versions that methods declare, and those of whatever else an answer comes from, as one text.
+
+    A class declares ``_version = 2`` when it gives other numbers than before for the same data, parameters
+    and seed; one that says nothing is of version 1.
+
+    Examples
+    --------
+    >>> declared_versions(Trial, protocol=3)
+    'Trial 1, protocol 3'
+    """
+    versions = {cls.__name__: int(getattr(cls, "_version", 1)) for cls in classes} | others
+    return ", ".join(f"{name} {number}" for name, number in versions.items())
+
+
+def shard_of(trials: Iterable[Trial], number: int, count: int) -> list[Trial]:
+    """Those of `count` parts that are the `number`-th, from 1 on; the parts depend on hashes alone."""
+    return [trial for trial in trials if int(trial.hash, 16) % count == number - 1]
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """``3/16`` as its two numbers."""
+    match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text.strip())
+    number, count = map(int, match.groups()) if match else (0, 0)
+    if not 1 <= number <= count:
+        raise ValueError(f"a shard is NUMBER/COUNT from 1/COUNT to COUNT/COUNT, as 3/16, not {text!r}")
+    return number, count
+
+
+# --------------------------------------------------------------------------------------------- records
 
 
 @dataclass(frozen=True)
@@ -28,7 +105,7 @@ class Record:
     """What came of a trial; `error` is one sentence where it failed, `cost` seconds and megabytes."""
 
     trial: Mapping[str, Any]
-    status: Status
+    status: TrialStatus
     result: Mapping[str, Any] = field(default_factory=dict)
     error: str = ""
     cost: Mapping[str, float | None] = field(default_factory=dict)
@@ -129,7 +206,7 @@ class Records:
 def _read_json(path: Path) -> Any:
     """What a file says; links, pipes and devices are not looked into."""
     found = os.lstat(path)
-    if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
+    if not stat.S_ISREG(found.st_mode) or found.st_size > _MAX_BYTES:
         raise ValueError("it is no file, or too large")
     return json.loads(path.read_bytes(), parse_constant=_refuse)
 

@@ -15,7 +15,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,14 +25,12 @@ import sklearn
 
 import absentia
 from absentia.core import limit_threads
-from absentia.experiment.engine._limits import Limits, Meter, OutOfTime, enforce_limits, measure_cost
-from absentia.experiment.engine._records import Record, Records, Status
-from absentia.experiment.engine._trials import Trial, check_plain
+from absentia.experiment.engine._limits import Limits, OutOfTime, enforce_limits, measure_cost
+from absentia.experiment.engine._records import Record, Records, Trial, TrialStatus, check_plain
 
-Perform = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-_Tell = Callable[[Record], None]
-THREADS = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "NUMBA")
-DIED = "its process was ended from outside: it took more time or memory than there is"
+_Perform = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+_THREADS = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "NUMBA")
+_DIED = "its process was ended from outside: it took more time or memory than there is"
 
 
 class FolderError(ValueError):
@@ -40,30 +38,33 @@ class FolderError(ValueError):
 
 
 def _attempt_trial(
-    perform: Perform, folder: str, key: Mapping[str, Any], limits: Limits, own_process: bool
+    perform: _Perform, folder: str, key: Mapping[str, Any], limits: Limits, own_process: bool
 ) -> Record:
     """Do a trial, whatever comes of it, and write its record.
 
     What ``perform`` needs once in every process it may bring along in a ``prepare(key)``, which is
     neither limited nor measured.  What that raises, and a :class:`FolderError`, is not the trial's fault.
     """
-    meter = Meter()
+    cost: dict[str, float | None] = {}
     with limit_threads(1, 0), warnings.catch_warnings(action="ignore"):
-        getattr(perform, "prepare", _prepare_nothing)(key)
-        status, result, error = _perform_limited(perform, key, limits, own_process, meter)
-    record = Record(
-        dict(key), status, result, error, {**meter.cost, **_limits_as_cost(limits)}, _used_versions()
-    )
+        if hasattr(perform, "prepare"):
+            perform.prepare(key)
+        status, result, error = _perform_limited(perform, key, limits, own_process, cost)
+    record = Record(dict(key), status, result, error, cost | limits.as_cost(), _used_versions())
     Records(folder).write(record)
     return record
 
 
 def _perform_limited(
-    perform: Perform, key: Mapping[str, Any], limits: Limits, own_process: bool, meter: Meter
-) -> tuple[Status, dict[str, Any], str]:
+    perform: _Perform,
+    key: Mapping[str, Any],
+    limits: Limits,
+    own_process: bool,
+    cost: dict[str, float | None],
+) -> tuple[TrialStatus, dict[str, Any], str]:
     """Status and result, or a sentence that says why there is none."""
     try:
-        with measure_cost(meter), enforce_limits(limits, own_process):
+        with measure_cost(cost), enforce_limits(limits, own_process):
             result = dict(perform(key))
         check_plain(result)
         return "done", result, ""
@@ -77,20 +78,12 @@ def _perform_limited(
         return "failed", {}, _describe_error(reason, type(reason).__name__)
 
 
-def _prepare_nothing(key: Mapping[str, Any]) -> None:
-    """Most have nothing to prepare."""
-
-
 def _describe_error(error: BaseException, otherwise: str) -> str:
     words = ""
     with suppress(Exception):  # what an error says is its own affair
         words = " ".join(str(error).split())[:500]
     known = isinstance(error, ValueError | MemoryError)
     return (words if known else f"{type(error).__name__}: {words}") if words else otherwise
-
-
-def _limits_as_cost(limits: Limits) -> dict[str, float | None]:
-    return {"time_limit": limits.seconds, "memory_limit": limits.memory}
 
 
 def _used_versions() -> dict[str, str]:
@@ -125,18 +118,16 @@ class Pool:
     def here(self) -> bool:
         return self.jobs == 1 and self.dask is None and not self.apart
 
-    @contextmanager
-    def executor(self) -> Iterator[Executor]:
+    def executor(self) -> AbstractContextManager[Executor]:
         """Ready for work; what is under way when an error comes is ended."""
-        with self._cluster() if self.dask else self._processes() as executor:
-            yield executor
+        return self._cluster() if self.dask else self._processes()
 
     @contextmanager
     def _processes(self) -> Iterator[Executor]:
         from joblib.externals.loky import ProcessPoolExecutor
 
         _begin_tracker()
-        single = {f"{name}_NUM_THREADS": "1" for name in THREADS}
+        single = {f"{name}_NUM_THREADS": "1" for name in _THREADS}
         executor = ProcessPoolExecutor(
             self.jobs, initializer=_end_with, initargs=(os.getpid(),), env=single
         )
@@ -201,9 +192,9 @@ class Run:
     """
 
     records: Records
-    perform: Perform
+    perform: _Perform
     limits: Limits = field(default_factory=Limits)
-    tell: _Tell = lambda record: None
+    tell: Callable[[Record], None] = lambda record: None
     begin: Callable[[Trial], None] = lambda trial: None
 
     def submit(self, executor: Executor, trial: Trial) -> Future[Record]:
@@ -279,9 +270,8 @@ class _Queue:
         told = [found[trial.hash] for trial in flying if trial not in lost]
         if len(flying) == 1 and lost:
             key = dict(lost.pop().key)
-            record = Record(
-                key, "died", error=DIED, cost=_limits_as_cost(self.how.limits), made=_used_versions()
-            )
+            cost = self.how.limits.as_cost()
+            record = Record(key, "died", error=_DIED, cost=cost, made=_used_versions())
             self.how.records.write(record)
             told.append(record)
         self.alone.extend(lost)

@@ -62,7 +62,7 @@ class SigmoidCalibration:
 
     def predict(self, scores: Array) -> Array:
         """Probabilities, samples x classes, of standardised scores."""
-        if self.model is None:
+        if self.model is None or not len(scores):
             return np.tile(self.prior, (len(scores), 1))
         return np.asarray(self.model.predict_proba(scores))
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from absentia import AbsentClassifier, AutoClassifier, EarlyFusionClassifier, MMAFClassifier, ViewKernels
-from absentia.app.cli._fit_pages import model_fields
+from absentia.app.cli._fitting import _kernel_words, _model_fields
 from absentia.experiment import Validation
 from absentia.methods.models import Model
 from helpers.known_effects import planted
@@ -16,15 +16,15 @@ def judged(**changes):
 def test_importances_are_told_where_there_are_any():
     views, y = planted(40)
     line = AbsentClassifier(kernel="linear", C=1.0).fit(views, y)
-    told = model_fields(Model(line), judged(gains=[]))
+    told = _model_fields(Model(line), judged(gains=[]))
     assert len(told["importance"]) == 10
     assert max(told["importance"], key=lambda one: one[2])[:2] == ("tells", "key")
     assert told["importance_of"] == ""
     assert "why_no_gains" not in told
     curved = AbsentClassifier(C=1.0).fit(views, y)
-    assert "importance" not in model_fields(Model(curved), judged(gains=[]))
+    assert "importance" not in _model_fields(Model(curved), judged(gains=[]))
     chooser = AutoClassifier({"trees": EarlyFusionClassifier(n_trees=10)}).fit(views, y)
-    assert model_fields(Model(chooser), judged(gains=[]))["importance_of"] == "the mean of trees (100%)"
+    assert _model_fields(Model(chooser), judged(gains=[]))["importance_of"] == "the mean of trees (100%)"
 
 
 def test_the_rule_of_decisions_is_told_where_it_is_not_the_largest_chance():
@@ -32,19 +32,24 @@ def test_the_rule_of_decisions_is_told_where_it_is_not_the_largest_chance():
     trees = {"trees": EarlyFusionClassifier(n_trees=10)}
     fewer = np.sort(np.r_[np.flatnonzero(y == "no"), np.flatnonzero(y == "yes")[:5]])
     rare = AutoClassifier(trees).fit(views[fewer], y[fewer])
-    rule = model_fields(Model(rare), judged(gains=[]))["rule"]
+    rule = _model_fields(Model(rare), judged(gains=[]))["rule"]
     assert "probability times weight (no 1, yes 4)" in rule  # how much rarer it is
     balanced = AutoClassifier(trees).fit(views, y)
     for plain in (AutoClassifier(trees, decision="accuracy"), AbsentClassifier(C=1.0)):
-        assert "rule" not in model_fields(Model(plain.fit(views, y)), judged(gains=[]))
-    assert "rule" not in model_fields(Model(balanced), judged(gains=[]))
+        assert "rule" not in _model_fields(Model(plain.fit(views, y)), judged(gains=[]))
+    assert "rule" not in _model_fields(Model(balanced), judged(gains=[]))
 
 
 def test_why_gains_are_not_told():
     views, y = planted(40)
     own = AbsentClassifier(C=1.0, kernel="precomputed").fit(ViewKernels().fit_transform(views), y)
-    assert "the data are kernels" in model_fields(Model(own), judged())["why_no_gains"]
+    assert "the data are kernels" in _model_fields(Model(own), judged())["why_no_gains"]
     joined = MMAFClassifier().fit(views, y)
     assert (
-        "without probabilities" in model_fields(Model(joined), judged(probabilities=None))["why_no_gains"]
+        "without probabilities" in _model_fields(Model(joined), judged(probabilities=None))["why_no_gains"]
     )
+
+
+def test_kernels_are_told_with_their_exceptions():
+    per_view = {"text": {"kernel": "cosine"}, "more": {"log": True}}
+    assert _kernel_words(ViewKernels(per_view=per_view)) == "rbf; text: cosine; more: log(1 + x)"

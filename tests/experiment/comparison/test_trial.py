@@ -5,17 +5,15 @@ import pytest
 
 from absentia import KernelViews, MeanFill, missingness
 from absentia.experiment.comparison import TaskData
-from absentia.experiment.comparison import _performing as performing
+from absentia.experiment.comparison import _trial as module
 from absentia.experiment.comparison._design import draw_kept_cells
-from absentia.experiment.comparison._performing import (
-    EMPTY_BYTE,
-    MAP_SIDE,
-    Perform,
-    block_means,
+from absentia.experiment.comparison._trial import (
+    TrialPerformer,
+    _block_means,
+    _order_for_maps,
     decode_map,
     draw_maps,
-    order_for_maps,
-    perform,
+    perform_trial,
 )
 from absentia.experiment.engine import FolderError
 from absentia.tasks import TASKS, Predictions, Regression, Task
@@ -48,7 +46,7 @@ class Spy:
 
     def __init__(self, monkeypatch):
         self.learned, self.asked = [], []
-        learn, predict = Task.learn, performing.predict_samples
+        learn, predict = Task.learn, module.predict_samples
 
         def watched_learn(task, X, y, plan, tick=lambda: None):
             self.learned.append((tuple(X.ids), np.array(y)))
@@ -59,7 +57,7 @@ class Spy:
             return predict(task, model, rows)
 
         monkeypatch.setattr(Task, "learn", watched_learn)
-        monkeypatch.setattr(performing, "predict_samples", watched_predict)
+        monkeypatch.setattr(module, "predict_samples", watched_predict)
 
 
 @pytest.mark.parametrize("task", PREDICTIONS)
@@ -67,7 +65,7 @@ class Spy:
 def test_a_fold_is_learned_without_those_it_is_judged_on(task, kind, monkeypatch):
     problem, spy = made_data(task), Spy(monkeypatch)
     key = trial(problem, kind, METHODS[task][0], repeat=1, fold=2)
-    perform(key, problem)
+    perform_trial(key, problem)
     train, test = problem.split(3, 0, 1)[2]
     ids = problem.data.ids
     ((learned, y),) = spy.learned
@@ -97,9 +95,12 @@ def test_labels_of_the_judged_change_no_prediction(task, kind):
     methods = [m for m in METHODS[task] if kind == "features" or m not in ("linear", "linear-regression")]
     for method in methods:
         key = trial(problem, "predict", method, repeat=0, fold=0)
-        found, changed = (performing._predict(key, p, train, test) for p in (problem, other))
+        for said, again in zip(
+            *(module._learn_and_predict(key, p, train, test) for p in (problem, other)), strict=True
+        ):
+            np.testing.assert_array_equal(said, again)
+        found, changed = (module._predict(key, p, train, test) for p in (problem, other))
         assert found["predicted"] == changed["predicted"]
-        assert found["probabilities"] == changed["probabilities"]
         if task != "labels":
             assert found["scores"] != changed["scores"]
 
@@ -117,18 +118,18 @@ def test_features_of_some_judged_change_no_prediction_of_others(method):
     problem = made_data("classes")
     train, test = problem.split(3, 0, 0)[0]
     key = trial(problem, "predict", "average", repeat=0, fold=0) | {"method": method}
-    whole = performing._predict(key, problem, train, test)
+    whole = module._learn_and_predict(key, problem, train, test)
     rows = np.r_[train, test[:3]]
     few = TaskData(problem.data[rows], "classes", problem.y[rows], problem.classes, problem.kernel)
-    some = performing._predict(key, few, np.arange(len(train)), len(train) + np.arange(3))
-    np.testing.assert_allclose(some["probabilities"], whole["probabilities"][:3], atol=2e-6)
+    some = module._learn_and_predict(key, few, np.arange(len(train)), len(train) + np.arange(3))
+    np.testing.assert_allclose(some.probabilities, whole.probabilities[:3], atol=2e-6)
 
 
 @pytest.mark.parametrize("method", ["mean", "zero", "knn", "cvkt"])
 def test_the_truth_of_hidden_cells_changes_no_completion(method, monkeypatch):
     problem = of_kernels(made_data("completion", n=30, rate=0.0))
     keep = missingness.mcar(problem.data, 0.2, random_state=0)
-    monkeypatch.setattr(performing, "_kept", lambda key, problem: keep)
+    monkeypatch.setattr(module, "_kept", lambda key, problem: keep)
     rng = np.random.default_rng(0)
     K = problem.data.to_dense()
     for v in range(len(K)):
@@ -139,12 +140,12 @@ def test_the_truth_of_hidden_cells_changes_no_completion(method, monkeypatch):
     other = problem.replace(KernelViews.from_dense(K, ids=problem.data.ids, names=problem.data.names))
     seen = []
     monkeypatch.setattr(
-        performing, "score_completion", lambda truth, completed, cells: seen.append(completed) or {"": {}}
+        module, "score_hidden_rows", lambda truth, completed, cells: seen.append(completed) or {"": {}}
     )
-    monkeypatch.setattr(performing, "draw_maps", lambda *parts: {})
+    monkeypatch.setattr(module, "draw_maps", lambda *parts: {})
     key = trial(problem, "complete", "mean", repeat=0) | {"method": method}
     for one in (problem, other):
-        perform(key, one)
+        perform_trial(key, one)
     np.testing.assert_array_equal(seen[0].to_dense(), seen[1].to_dense())
     assert (problem.data.to_dense() != K).any()
 
@@ -160,7 +161,7 @@ def test_what_is_chosen_is_chosen_inside_the_fold(monkeypatch):
         return real(estimator, X, y, weight, **options)
 
     monkeypatch.setattr(selection, "select_C", select_C)
-    perform(trial(problem, "predict", "average", repeat=0, fold=1), problem)
+    perform_trial(trial(problem, "predict", "average", repeat=0, fold=1), problem)
     train, _ = problem.split(3, 0, 0)[1]
     assert seen == [sorted(problem.data.ids[train])]
 
@@ -173,12 +174,12 @@ def test_what_is_chosen_is_chosen_inside_the_fold(monkeypatch):
 def test_the_result_of_a_prediction(task):
     problem = made_data(task)
     key = trial(problem, "predict", METHODS[task][0], repeat=0, fold=1)
-    found = perform(key, problem)
+    found = perform_trial(key, problem)
     assert list(found["scores"]) == [metric.name for metric in TASKS[task].metrics]
     assert found["test"] == problem.split(3, 0, 0)[1][1].tolist()
     assert len(found["predicted"]) == len(found["test"])
-    assert found == perform(key, problem)
-    views = perform(trial(problem, "views", METHODS[task][0], views=["view1"]), problem)
+    assert found == perform_trial(key, problem)
+    views = perform_trial(trial(problem, "views", METHODS[task][0], views=["view1"]), problem)
     assert set(views) == {"scores", "nothing"}
 
 
@@ -188,8 +189,11 @@ def test_one_view_alone_is_what_it_says(task):
     key = trial(problem, "views", METHODS[task][0], views=["view1"], repeat=0, fold=0)
     alone = problem.replace(problem.data.select(["view1"]))
     train, test = problem.split(3, 0, 0)[0]
-    assert perform(key, problem)["scores"] == performing._predict(key, alone, train, test)["scores"]
-    assert perform(key, problem)["scores"] != perform(key | {"views": ["view0"]}, problem)["scores"]
+    assert perform_trial(key, problem)["scores"] == module._predict(key, alone, train, test)["scores"]
+    assert (
+        perform_trial(key, problem)["scores"]
+        != perform_trial(key | {"views": ["view0"]}, problem)["scores"]
+    )
 
 
 def test_a_rate_hides_cells_of_all_samples():
@@ -197,22 +201,21 @@ def test_a_rate_hides_cells_of_all_samples():
     key = trial(problem, "rates", "average", repeat=0, fold=0)
     hidden = problem.replace(problem.data.hide(draw_kept_cells(problem, "own", 0.2, 0, 0)))
     train, test = problem.split(3, 0, 0)[0]
-    assert perform(key, problem) == performing._predict(key, hidden, train, test)
+    assert perform_trial(key, problem) == module._predict(key, hidden, train, test)
 
 
 @pytest.mark.parametrize("task", ["completion", "classes"])
 def test_the_result_of_a_completion(task):
     problem = made_data(task)
     key = trial(problem, "complete", "mean", repeat=0)
-    found = perform(key, problem)
+    found = perform_trial(key, problem)
     cells = problem.data.observed & ~draw_kept_cells(problem, "own", 0.2, 0, 0)
     assert found["hidden"] == cells.sum()
-    assert set(found["by view"]) <= set(problem.data.names)
     assert set(found["maps"]["views"]) == set(problem.data.names)
     assert ("class" in found["maps"]["order"]) == (task == "classes")
     if task == "completion":
-        assert "maps" not in perform(trial(problem, "complete", "mean", repeat=1), problem)
-        assert perform(key, problem.for_completion()) == found
+        assert "maps" not in perform_trial(trial(problem, "complete", "mean", repeat=1), problem)
+        assert perform_trial(key, problem.for_completion()) == found
 
 
 def test_permuted_samples_have_the_same_scores():
@@ -223,7 +226,9 @@ def test_permuted_samples_have_the_same_scores():
         other = TaskData(problem.data[rows], task, y, problem.classes, problem.kernel)
         kind = "complete" if task == "completion" else "predict"
         for method in METHODS[task]:
-            found, moved = (perform(trial(p, kind, method, repeat=0, fold=0), p) for p in (problem, other))
+            found, moved = (
+                perform_trial(trial(p, kind, method, repeat=0, fold=0), p) for p in (problem, other)
+            )
             assert moved["scores"] == pytest.approx(found["scores"], rel=1e-3)
 
 
@@ -234,7 +239,7 @@ def test_other_folds_than_the_trial_was_made_for_are_refused():
     problem = made_data("classes")
     key = trial(problem, "predict", "average", repeat=0, fold=0)
     with pytest.raises(FolderError, match="folds are cut otherwise"):
-        perform(key | {"split": "0" * 16}, problem)
+        perform_trial(key | {"split": "0" * 16}, problem)
 
 
 def test_nothing_to_hide_is_an_error():
@@ -243,7 +248,7 @@ def test_nothing_to_hide_is_an_error():
     alone[np.arange(40), np.arange(40) % 3] = True
     views = made_data("completion", rate=0.0).data.hide(alone)
     with pytest.raises(ValueError, match=r"can go|no cell could be hidden"):
-        perform(trial(problem, "complete", "mean", repeat=0), problem.replace(views))
+        perform_trial(trial(problem, "complete", "mean", repeat=0), problem.replace(views))
 
 
 def test_what_is_no_number_is_an_error(monkeypatch):
@@ -251,27 +256,27 @@ def test_what_is_no_number_is_an_error(monkeypatch):
     nothing = lambda task, fitted, rows: Predictions(np.full(len(rows), np.nan))
     monkeypatch.setattr(Regression, "predict", nothing)
     with pytest.raises(ValueError, match="predicted what is no number"):
-        perform(trial(problem, "predict", "ridge-zero", repeat=0, fold=0), problem)
+        perform_trial(trial(problem, "predict", "ridge-zero", repeat=0, fold=0), problem)
 
 
 def test_another_process_reads_the_data_once(tmp_path, monkeypatch):
     problem = made_data("classes")
     problem.save(tmp_path)
-    does = Perform(tmp_path, problem)
+    does = TrialPerformer(tmp_path, problem)
     key = trial(problem, "predict", "average", repeat=0, fold=0)
     here = does(key)
-    performing._loaded.clear()  # as in a process that has not made the object
-    loads, real = [], performing.load_data
-    monkeypatch.setattr(performing, "load_data", lambda folder: loads.append(folder) or real(folder))
+    module._loaded.clear()  # as in a process that has not made the object
+    loads, real = [], module.load_data
+    monkeypatch.setattr(module, "load_data", lambda folder: loads.append(folder) or real(folder))
     assert does(key) == does(key) == here
     assert len(loads) == 1
 
 
 def test_data_that_were_replaced_are_refused(tmp_path):
     problem = made_data("classes")
-    does = Perform(tmp_path, problem)
+    does = TrialPerformer(tmp_path, problem)
     made_data("classes", seed=3).save(tmp_path)
-    performing._loaded.clear()
+    module._loaded.clear()
     with pytest.raises(FolderError, match="have been replaced"):
         does({})
 
@@ -289,7 +294,7 @@ def test_blocks_are_means_over_those_that_have_the_view(problem):
     groups = np.array_split(np.arange(50), 7)
     K, observed = dense(kernels), kernels.observed
     for v in range(3):
-        found = block_means(kernels, v, groups)
+        found = _block_means(kernels, v, groups)
         for i, rows in enumerate(groups):
             for j, columns in enumerate(groups):
                 own = K[v][np.ix_(rows[observed[rows, v]], columns[observed[columns, v]])]
@@ -308,7 +313,7 @@ def test_groups_without_anybody_are_empty(problem):
     keep = problem.data.observed.copy()
     keep[:10, 0], keep[:10, 1] = False, True
     kernels = made_data("completion", n=50, rate=0.0).kernels.hide(keep)
-    found = block_means(kernels, 0, np.array_split(np.arange(50), 10))
+    found = _block_means(kernels, 0, np.array_split(np.arange(50), 10))
     assert np.isnan(found[:2]).all()
     assert np.isnan(found[:, :2]).all()
     assert np.isfinite(found[2:, 2:]).any()
@@ -319,17 +324,17 @@ def test_what_is_drawn_is_what_is_there(problem):
     part = kernels.hide(missingness.mcar(kernels, 0.2, random_state=0))
     completed = MeanFill().fit_transform(part)
     found = draw_maps(problem, kernels, part, completed)
-    order, words = order_for_maps(problem, kernels)
-    groups = np.array_split(order, MAP_SIDE)
-    assert (found["side"], found["order"]) == (MAP_SIDE, words)
+    order, words = _order_for_maps(problem, kernels)
+    groups = np.array_split(order, 40)
+    assert (found["side"], found["order"]) == (40, words)
     for v, name in enumerate(kernels.names):
         held = found["views"][name]
-        step = (held["high"] - held["low"]) / (EMPTY_BYTE - 1)
+        step = (held["high"] - held["low"]) / 254
         for what, one in (("truth", kernels), ("hidden", part), ("completed", completed)):
-            means, picture = block_means(one, v, groups), decode_map(held, what, MAP_SIDE)
+            means, picture = _block_means(one, v, groups), decode_map(held, what, 40)
             np.testing.assert_array_equal(np.isnan(means), np.isnan(picture))
             np.testing.assert_allclose(picture, means, atol=step)
-    assert np.isfinite(decode_map(found["views"]["view0"], "completed", MAP_SIDE)).all()
+    assert np.isfinite(decode_map(found["views"]["view0"], "completed", 40)).all()
 
 
 def test_few_samples_make_a_smaller_picture():
@@ -349,19 +354,19 @@ def test_a_kernel_of_one_value_can_be_drawn():
 
 
 def test_samples_are_ordered_by_class_and_in_classes_by_the_data(problem):
-    order, words = order_for_maps(problem, problem.kernels)
+    order, words = _order_for_maps(problem, problem.kernels)
     assert words == "Samples are ordered by class."
     assert (np.diff(problem.y[order]) >= 0).all()
     rows = np.random.default_rng(0).permutation(50)
     other = type(problem)(problem.data[rows], "classes", problem.y[rows], problem.classes, problem.kernel)
-    np.testing.assert_array_equal(rows[order_for_maps(other, other.kernels)[0]], order)
+    np.testing.assert_array_equal(rows[_order_for_maps(other, other.kernels)[0]], order)
 
 
 def test_without_classes_alike_samples_are_neighbours():
     group = np.arange(30) % 2
     K = np.where(group[:, None] == group, 1.0, 0.1) + 0.5 * np.eye(30)
     kernels = KernelViews.from_dense(np.stack([K, K]))
-    order, words = order_for_maps(made_data("completion").replace(kernels), kernels)
+    order, words = _order_for_maps(made_data("completion").replace(kernels), kernels)
     assert "leading direction" in words
     assert sorted(order) == list(range(30))
     assert (np.diff(group[order]) != 0).sum() == 1

@@ -1,6 +1,7 @@
 """Samples to learn from: who has a label and a view, and who is left out."""
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -8,11 +9,16 @@ import pytest
 
 import absentia
 from absentia import AbsenceWarning, KernelViews, ViewKernels, Views, io
-from absentia.app.cli import _training
-from absentia.app.cli._source import Source
-from absentia.app.cli._training import read_training
+from absentia.app.cli import _data
+from absentia.app.cli._data import count_sentences, describe_labels, find_labels, list_advice, list_concerns
+from absentia.app.cli._flags import ReadOptions, ViewKernelOptions
+from absentia.files import Labels, LoadedData
 from absentia.tasks import CLASSIFICATION, REGRESSION, SURVIVAL, Classification
 from helpers.command_line import refused, run
+
+
+def read_training(path, labels, *, tasks=(CLASSIFICATION,), kernels=()):
+    return _data.read_training(path, ReadOptions(), labels, ViewKernelOptions(kernel=kernels), tasks)
 
 
 @pytest.fixture
@@ -31,7 +37,7 @@ def folder(tmp_path):
 
 def test_small_classes_and_samples_without_a_label_are_left_out_and_counted(folder):
     with pytest.warns(AbsenceWarning) as said:
-        training = read_training(folder, Source(), "labels.csv:y")
+        training = read_training(folder, "labels.csv:y")
     sentences = [str(w.message) for w in said]
     assert any("class 'w' has fewer than 3 samples" in one for one in sentences)
     assert training.dropped == {
@@ -48,35 +54,35 @@ def test_small_classes_and_samples_without_a_label_are_left_out_and_counted(fold
 
 def test_labels_that_are_no_classes_are_said_to_be_so(folder):
     with pytest.raises(ValueError, match=r"labels 'labels.csv:age' are numbers, which --method ridge"):
-        read_training(folder, Source(), "labels.csv:age")
+        read_training(folder, "labels.csv:age")
     with pytest.raises(ValueError, match="times and events"):
-        read_training(folder, Source(), "labels.csv:time,event")
+        read_training(folder, "labels.csv:time,event")
 
 
 def test_a_label_out_of_a_view_is_no_feature_any_more(folder):
     table = pd.read_csv(folder / "a.csv", index_col=0)
     table.assign(kind=["p", "q"] * 8).to_csv(folder / "a.csv")
     with pytest.warns(AbsenceWarning, match="4 of 20 samples without a label"):
-        training = read_training(folder, Source(), "kind")
+        training = read_training(folder, "kind")
     assert training.data.features("a").tolist() == ["x", "y", "z"]
 
 
 def test_kernels_are_not_chosen_for_what_is_kernels_already(tmp_path):
     io.write(tmp_path / "k.npz", KernelViews.from_dense(np.eye(8)[None]), y=np.arange(8) % 2)
     with pytest.raises(ValueError, match="holds kernels already; --kernel and --log are for features"):
-        read_training(tmp_path / "k.npz", Source(), "y", ["rbf"])
-    assert len(read_training(tmp_path / "k.npz", Source(), "y").y) == 8
+        read_training(tmp_path / "k.npz", "y", kernels=("rbf",))
+    assert len(read_training(tmp_path / "k.npz", "y").y) == 8
 
 
 def test_labels_have_to_be_somewhere(folder):
     with pytest.raises(
         ValueError, match=r"labels are wanted: --labels FILE:COLUMN, or \[labels\] in a manifest"
     ):
-        read_training(folder, Source(), None)
+        read_training(folder, None)
     (folder / "absentia.toml").write_text(
         'schema = 1\n[views.a]\nfile = "a.csv"\nkernel = "linear"\n[labels]\nfile = "labels.csv"\ncolumn = "y"\n'
     )
-    training = read_training(folder, Source(), None)
+    training = read_training(folder, None)
     assert training.data.names == ("a",)
     assert training.kernels.per_view == {"a": {"kernel": "linear"}}
 
@@ -85,35 +91,35 @@ def test_ids_that_differ_in_writing_are_pointed_at_here_too(folder):
     table = pd.read_csv(folder / "b.csv", index_col=0)
     table.rename(index={"s4": "S4", "s5": "S5"}).to_csv(folder / "b.csv")
     with pytest.warns(AbsenceWarning) as said:
-        read_training(folder, Source(), "labels.csv:y")
+        read_training(folder, "labels.csv:y")
     assert any("S4" in str(one.message) and "s4" in str(one.message) for one in said)
 
 
 def test_numbers_are_learned_from_where_they_are_wanted(folder):
-    training = read_training(folder, Source(), "labels.csv:age", tasks=(CLASSIFICATION, REGRESSION))
+    training = read_training(folder, "labels.csv:age", tasks=(CLASSIFICATION, REGRESSION))
     assert training.task is REGRESSION
     assert training.y.dtype == float
     assert training.dropped == {"without a number": 0, "with a number but without any view": 0}
     whole = pd.read_csv(folder / "labels.csv", index_col=0).assign(grade=np.arange(20) % 4)
     whole.to_csv(folder / "labels.csv")
-    assert read_training(folder, Source(), "labels.csv:grade").task is CLASSIFICATION
-    graded = read_training(folder, Source(), "labels.csv:grade", tasks=(REGRESSION,))
+    assert read_training(folder, "labels.csv:grade").task is CLASSIFICATION
+    graded = read_training(folder, "labels.csv:grade", tasks=(REGRESSION,))
     assert (graded.task, graded.y.max()) == (REGRESSION, 3.0)
     with pytest.raises(ValueError, match="is to be numbers, and 'u' is none"):
-        read_training(folder, Source(), "labels.csv:y", tasks=(REGRESSION,))
+        read_training(folder, "labels.csv:y", tasks=(REGRESSION,))
     with pytest.raises(ValueError, match="are classes; times and events are wanted"):
-        read_training(folder, Source(), "labels.csv:y", tasks=(SURVIVAL,))
+        read_training(folder, "labels.csv:y", tasks=(SURVIVAL,))
     whole.assign(same=3.5).to_csv(folder / "labels.csv")
     with pytest.raises(ValueError, match=r"labels 'labels.csv:same': all 20 numbers are 3.5"):
-        read_training(folder, Source(), "labels.csv:same", tasks=(REGRESSION,))
+        read_training(folder, "labels.csv:same", tasks=(REGRESSION,))
 
 
 def test_of_very_many_samples_some_are_judged_on_and_that_is_said(monkeypatch):
     views = Views.from_dict({"a": np.arange(80.0).reshape(40, 2)})
-    training = _training.Training(views, np.repeat(["x", "y"], [30, 10]), ViewKernels(), 40, {})
+    training = _data.TrainingData(views, np.repeat(["x", "y"], [30, 10]), ViewKernels(), 40, {})
     assert training.validated is training
     monkeypatch.setattr(Classification, "max_validated", 20)
-    some = _training.Training(views, training.y, ViewKernels(), 40, {}).validated
+    some = _data.TrainingData(views, training.y, ViewKernels(), 40, {}).validated
     assert len(some.data) == len(some.y) == 20
     assert some.n_learned == 40
     assert np.unique(some.y, return_counts=True)[1].tolist() == [15, 5]
@@ -138,10 +144,10 @@ def test_what_stands_beside_the_label_is_no_feature(clinic):
     views, said = fitted(clinic)
     assert views == ["expr", "meth"]
     assert "determines" not in said
-    beside = read_training(clinic, Source(), LABEL[1])
+    beside = read_training(clinic, LABEL[1])
     assert any("metadata.csv is not a view" in note for note in beside.notes)
     pd.read_csv(clinic / "metadata.csv", index_col="id")[["status"]].to_csv(clinic / "metadata.csv")
-    alone = read_training(clinic, Source(), LABEL[1])
+    alone = read_training(clinic, LABEL[1])
     assert alone.data.names == beside.data.names
     assert all(np.array_equal(alone.data.block(v), beside.data.block(v)) for v in views)
     assert alone.y.tolist() == beside.y.tolist()
@@ -274,3 +280,67 @@ def test_times_and_events_are_compared_by_concordance(folder):
     done = run("compare", folder, "--labels", "labels.csv:time,event", "-o", folder / "out", "--dry-run")
     assert done.returncode == 0, done.stderr
     assert "not known before the first trial" in done.stdout
+
+
+# ------------------------------------------------------------------------------- what is odd about data
+
+
+COUNTS = np.random.default_rng(0).poisson(0.5, size=(20, 6)).astype(float)
+COUNTED = Views.from_dict({"text": COUNTS, "image": COUNTS + 0.5, "more": COUNTS * 1.5})
+
+
+def test_counts_get_advice_unless_something_was_chosen():
+    (sentence,) = count_sentences(COUNTED, ViewKernels())
+    assert "view 'text' looks like counts" in sentence
+    assert "--kernel text=cosine or --log text" in sentence
+    for chosen in (ViewKernelOptions(kernel=("text=cosine",)), ViewKernelOptions(log=("text",))):
+        assert count_sentences(COUNTED, chosen.make(LoadedData(COUNTED))) == []
+
+
+def test_categories_that_look_like_numbers_are_pointed_at():
+    frame = pd.DataFrame({"weight": [f"{50 + k} kg" for k in range(10)], "stage": ["1a", "2b"] * 5})
+    words = "which begin with numbers"
+    (sentence,) = [one for one in list_advice(Views.from_dict({"clin": frame})) if words in one]
+    assert f"column 'weight' is taken as a category of 10 levels, {words} (e.g. '50 kg')" in sentence
+    assert not any(words in one for one in list_advice(COUNTED))
+
+
+def test_labels_of_every_kind_are_said_in_a_line():
+    known = np.array([True, True, False])
+    some = {"known": known, "empty": 1, "unlabelled": 2}
+    classes = Labels("classes", ("y",), np.array(["a", "b", ""]), **some, foreign=tuple("pqrs"))
+    assert describe_labels(classes) == (
+        "2 usable (a 1, b 1), 1 empty or NA, 2 sample(s) without a line, 4 ids in no view (ignored: p, q, r, ...)"
+    )
+    numbers = Labels("numbers", ("y",), np.array([1.5, 2, np.nan]), known)
+    assert describe_labels(numbers) == "2 usable (numbers from 1.5 to 2)"
+    survival = Labels("survival", ("t", "e"), np.array([[3.0, 1], [4, 0], [np.nan, 1]]), known)
+    assert describe_labels(survival) == "2 usable (survival, 1 events)"
+    several = Labels("multilabel", ("p", "q"), np.array([[1.0, np.nan], [0, 1], [np.nan, np.nan]]), known)
+    assert describe_labels(several) == "2 usable (2 labels, 1 entries unknown)"
+
+
+def test_classes_that_differ_in_writing_only_are_pointed_at(tmp_path):
+    ids = [f"s{k}" for k in range(4)]
+    pd.DataFrame({"x": range(4)}, ids).to_csv(tmp_path / "a.csv")
+    pd.DataFrame({"y": ["Tumor", "tumor", "normal", "normal"]}, ids).to_csv(tmp_path / "labels.csv")
+    opened_here = ReadOptions().open(tmp_path)
+    with pytest.warns(AbsenceWarning, match="the classes 'Tumor' and 'tumor' differ in writing only"):
+        find_labels(tmp_path, ReadOptions(), opened_here, "labels.csv:y")
+
+
+def test_concerns_name_absence_missing_values_and_kernels_that_are_none():
+    with warnings.catch_warnings(action="ignore"):
+        kernels = KernelViews.from_dense(
+            np.stack([np.eye(3) - 0.5, np.eye(3)]), np.array([[1, 1], [1, 1], [0, 0]])
+        )
+        views = Views.from_dict({"a": [[1.0, np.nan], [2.0, 1.0]]})
+    assert ["no view at all" in one for one in list_concerns(kernels)] == [True]
+    odd = KernelViews.from_dense([np.array([[1.0, 2.0], [2.0, 1.0]])])
+    assert list_concerns(odd) == [
+        "view 'view0': the kernel is not positive semidefinite (eigenvalues from -1 to 3); complete it with "
+        "--repair clip or --repair shift"
+    ]
+    assert list_concerns(views) == [
+        "values missing inside observed samples (a 1); kernels take the feature's mean"
+    ]

@@ -1,0 +1,364 @@
+"""The work of ``absentia complete``: kernels of several views, or one matrix, from a file to files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from absentia import experiment, files
+from absentia.app import report as reporting
+from absentia.app._checks import check_ending, check_outputs, check_report
+from absentia.app._exit_codes import STOPPED_EARLY, outputs, stop_on_interrupt
+from absentia.app._progress import iteration_bar, step_bar
+from absentia.app._terminal import keep_warnings, printable, say, say_where
+from absentia.app.cli._complete import CompleteOptions
+from absentia.app.cli._data import count_sentences, list_concerns, zero_sentences
+from absentia.app.cli._flags import container_endings, made_with, parameters_in_words
+from absentia.core import Array, Iterative, Operator, check_memory, has_factors, limit_threads, warn
+from absentia.core.linalg import extreme_eigenvalues
+from absentia.core.optimize import Progress, Status
+from absentia.data import AbsenceWarning, KernelViews, Views, show_id
+from absentia.files import Matrix
+from absentia.methods.catalogue import Entry, offered
+from absentia.methods.completion import Completer
+from absentia.methods.matrix import HeldOut, PMAImputer, hold_out
+
+_BLOCK_ROWS = 256  # of a kernel are looked at together
+_COPIES = 3  # of whole kernels that a method makes, at least
+
+
+def run_complete_kernels(
+    file: Path, output: Path, entry: Entry, parameters: Mapping[str, Any], options: CompleteOptions
+) -> None:
+    """Complete kernels and write them and, if asked, a report."""
+    completer = entry.make(**parameters)
+    options.kernels.check_names()
+    if not options.source.views and files.holds_matrix(file):
+        raise ValueError(
+            f"{file}: this is one matrix, and {entry.name} completes the kernels of views; complete it "
+            "with --method pma, or give an .npz file with K or view_<name>"
+        )
+    check_ending(output, "the output", ".npz", *container_endings(file))
+    check_outputs([file], [output, options.report], options.force)
+    check_report(options.report)
+    outputs.expect(output, options.report)
+    opened = options.source.open(file)
+    for note in opened.notes:
+        say(printable(note))
+    with limit_threads(options.threads, len(opened.data)), keep_warnings() as remarks:
+        _check_memory(entry, opened.data)
+        kernels = _make_kernels(file, opened, options)
+        del opened
+        completed = run_completer(completer, kernels, entry.name)
+        _check_finite_kernels(file, entry.name, completed)
+        _write_kernels(file, output, entry.name, completer, kernels, completed)
+        if options.report is not None:
+            story = _completion_story(file, entry, completer, kernels, completed, remarks, options)
+            reporting.write(story, options.report)
+    status = completer.status_ if isinstance(completer, Iterative) else None
+    if status is not None:
+        say(f"{entry.name}: {status} ({completer.n_iter_} iterations)")
+    say_where(completed_kernels=output, report=options.report)
+    if status == Status.STOPPED.value:
+        raise SystemExit(STOPPED_EARLY)
+
+
+def _make_kernels(file: Path, opened: files.LoadedData, options: CompleteOptions) -> KernelViews:
+    """Kernels, computed from features if these came."""
+    makes, data = options.kernels.make(opened), opened.data
+    if isinstance(data, KernelViews):
+        options.kernels.refuse_kernels(file)
+    odd = count_sentences(data, makes) if isinstance(data, Views) else zero_sentences(data)
+    for sentence in odd:
+        warn(sentence, AbsenceWarning)
+    kernels = makes.fit_transform(data) if isinstance(data, Views) else data
+    if kernels.observed.all():
+        warn("every sample has every view: there is nothing to complete", AbsenceWarning)
+    return kernels.repair(options.repair) if options.repair else kernels
+
+
+def _check_memory(entry: Entry, data: Views | KernelViews) -> None:
+    """Refuse, before it begins, a method that forms whole kernels where there is no memory for them."""
+    if entry.max_samples is None:
+        return
+    others = ", ".join(other.name for other in offered("completer").values() if other.max_samples is None)
+    check_memory(
+        _COPIES * 8.0 * data.n_views * float(len(data)) ** 2,
+        f"{entry.name} forms whole kernels: those of {len(data)} samples in {data.n_views} view(s)",
+        f"use a --method that works with factors ({others}), or fewer samples (it is for at most "
+        f"{entry.max_samples} or so)",
+    )
+
+
+def run_completer(completer: Completer, kernels: KernelViews, method: str) -> KernelViews:
+    """Complete, showing iterations; the first Ctrl-C stops at the current iteration."""
+    if not isinstance(completer, Iterative):
+        return completer.fit_transform(kernels)
+    with iteration_bar(method) as show, stop_on_interrupt() as is_stopped:
+
+        def callback(progress: Progress) -> bool:
+            show(progress)
+            return is_stopped()
+
+        return completer.set_params(callback=callback).fit_transform(kernels)
+
+
+def _check_finite_kernels(file: Path, method: str, completed: KernelViews) -> None:
+    """Refuse to write kernels with values that are none."""
+    for name in completed.names:
+        if not _is_finite(completed.operator(name)):
+            raise ValueError(
+                f"{file}: view {name!r}, completed with {method}, has values that are not finite; scale "
+                "the kernels (to a mean diagonal of 1, for example), or choose another method"
+            )
+
+
+def _is_finite(operator: Operator) -> bool:
+    """Whether all values are numbers; some rows at a time, and of factors by a product, which shows it."""
+    if has_factors(operator):
+        with np.errstate(all="ignore"):
+            return bool(np.isfinite(operator @ np.ones((operator.shape[0], 1))).all())
+    everyone = np.arange(operator.shape[0])
+    parts = np.array_split(everyone, max(1, len(everyone) // _BLOCK_ROWS))
+    return all(bool(np.isfinite(operator.block(rows, everyone)).all()) for rows in parts)
+
+
+def _write_kernels(
+    file: Path,
+    output: Path,
+    method: str,
+    completer: Completer,
+    kernels: KernelViews,
+    completed: KernelViews,
+) -> None:
+    if output.suffix.lower() != ".npz":
+        whole = files.read_mudata(file)
+        files.write_mudata(output, completed.to_mudata(whole, observed=kernels))
+        return
+    extra: dict[str, Any] = {"mask_before": kernels.observed, "method": method}
+    if isinstance(completer, Iterative):
+        extra["objective"] = completer.objective_
+    files.write(output, completed, **extra)
+
+
+def _completion_story(
+    file: Path,
+    entry: Entry,
+    completer: Completer,
+    kernels: KernelViews,
+    completed: KernelViews,
+    remarks: Sequence[str],
+    options: CompleteOptions,
+) -> reporting.CompletionStory:
+    """What the report of one completion shows; errors on hidden cells too, if these are wanted."""
+    method, judged = entry.name, None
+    if not options.no_quality:
+        with step_bar("judging", len(offered("completer"))) as tick:
+            judged = experiment.compare_completers(method, completer, kernels, tick)
+        if judged.sentence:
+            say(judged.sentence)
+    return reporting.CompletionStory(
+        title=f"{file.name}, completed",
+        summary=f"The missing rows and columns of {kernels.n_views} kernels over {len(kernels)} samples, "
+        f"filled with {method}. What was observed is unchanged.",
+        before=kernels,
+        after={method: completed},
+        traces={method: completer.objective_} if isinstance(completer, Iterative) else {},
+        warnings=list(dict.fromkeys([*list_concerns(kernels), *remarks])),
+        quality=judged,
+        unexplained=experiment.unexplained_share(completer, completed, kernels.observed),
+        facts={
+            "file": str(file),
+            "method": f"{method}: {entry.when}",
+            "parameters": parameters_in_words(completer.get_params()),
+            "made with": made_with(),
+        },
+    )
+
+
+# ------------------------------------------------------------------------------------------ one matrix
+
+
+@dataclass(frozen=True, eq=False)
+class _CompletedMatrix:
+    """X (n, m) completed, standard deviations, the fitted imputer (None: nothing was missing), a check."""
+
+    X: Array
+    std: Array
+    imputer: PMAImputer | None = None
+    held_out: HeldOut | None = None
+
+
+def run_complete_matrix(
+    file: Path, output: Path, entry: Entry, parameters: Mapping[str, Any], options: CompleteOptions
+) -> None:
+    """Complete a matrix and write it, its standard deviations and, if asked, a report."""
+    report, std_file = options.report, _find_std_file(output, options.std)
+    own = [output, std_file] if std_file is not None and files.is_own_file(output, std_file) else []
+    check_outputs([file], [output, std_file, report], options.force, own)
+    check_report(report)
+    outputs.expect(output, std_file, report)
+    matrix = files.read_matrix(file)
+    given = {"row_kernel": matrix.row_kernel, "col_kernel": matrix.column_kernel}
+    kernels = {name: kernel for name, kernel in given.items() if kernel is not None}
+    imputer = entry.make(**parameters, **kernels)
+    with limit_threads(options.threads, max(matrix.X.shape)), keep_warnings() as remarks:
+        for sentence in _matrix_warnings(file, matrix):
+            warn(sentence, AbsenceWarning)
+        completed = run_imputer(imputer, matrix, entry.name, check=report is not None)
+        if not (np.isfinite(completed.X).all() and np.isfinite(completed.std).all()):
+            raise ValueError(
+                f"{file}: the completed matrix has values that are not finite; scale its columns to like "
+                "sizes"
+            )
+    html = None
+    if report is not None:
+        html = reporting.render_matrix(_matrix_story(file, entry, matrix, completed, parameters, remarks))
+    _write_matrix(output, std_file, matrix, completed, entry.name)
+    if html is not None and report is not None:
+        reporting.save(html, report)
+    _say_how_it_went(entry.name, matrix, completed)
+    say_where(completed_matrix=output, standard_deviations=std_file, report=report)
+
+
+def _find_std_file(output: Path, std: Path | None) -> Path | None:
+    """Where standard deviations go, if not into the output."""
+    check_ending(output, "a completed matrix", ".csv", ".npz")
+    is_csv = output.suffix.lower() == ".csv"
+    if std is not None and not is_csv:
+        raise ValueError("--std is for .csv output; an .npz file holds standard deviations as std")
+    if std is not None:
+        check_ending(std, "a table of standard deviations", ".csv")
+    return (std or output.with_suffix(".std.csv")) if is_csv else None
+
+
+def _matrix_warnings(file: Path, matrix: Matrix) -> list[str]:
+    """What the user should know of the matrix."""
+    observed = matrix.observed
+    if observed.all():
+        return [f"{file}: nothing is missing; the matrix is copied as it is"]
+    sentences = []
+    empty = matrix.row_ids[~observed.any(axis=1)]
+    if len(empty):
+        means = "the columns' means, as there is no row_kernel"
+        source = means if matrix.row_kernel is None else "the row kernel"
+        sentences.append(
+            f"{len(empty)} row(s) have nothing observed, e.g. {show_id(empty[0])}: predicted from {source}"
+        )
+    constant = matrix.column_names[np.nanmax(matrix.X, axis=0) == np.nanmin(matrix.X, axis=0)]
+    if len(constant):
+        sentences.append(
+            f"{len(constant)} column(s) have the same value wherever observed, e.g. "
+            f"{show_id(constant[0])}: how far they vary elsewhere cannot be told"
+        )
+    return sentences
+
+
+def run_imputer(imputer: PMAImputer, matrix: Matrix, method: str, check: bool) -> _CompletedMatrix:
+    """Complete, and if wanted `check` on observed entries that are hidden."""
+    if matrix.observed.all():
+        return _CompletedMatrix(matrix.X, np.zeros_like(matrix.X))
+    with step_bar(method, 2 if check else 1) as tick:
+        X, std = imputer.fit(matrix.X).predict(return_std=True)
+        tick()
+        if not check:
+            return _CompletedMatrix(X, std, imputer)
+        held_out = hold_out(imputer, matrix.X)
+        tick()
+    return _CompletedMatrix(X, std, imputer, held_out)
+
+
+def _write_matrix(
+    output: Path, std_file: Path | None, matrix: Matrix, completed: _CompletedMatrix, method: str
+) -> None:
+    if std_file is not None:
+        files.write_csv(output, matrix, completed.X)
+        files.write_csv(std_file, matrix, completed.std)
+        return
+    arrays = {
+        "X": completed.X,
+        "std": completed.std,
+        "observed": matrix.observed,
+        "row_ids": matrix.row_ids,
+        "column_names": matrix.column_names,
+        "method": method,
+    }
+    files.write_arrays(output, arrays)
+
+
+def _say_how_it_went(method: str, matrix: Matrix, completed: _CompletedMatrix) -> None:
+    (n, m), missing, imputer = matrix.X.shape, int((~matrix.observed).sum()), completed.imputer
+    parts = [f"{method}: {n} rows, {m} columns, {missing} entries missing ({missing / (n * m):.1%})"]
+    if imputer is not None:
+        status = getattr(imputer, "status_", "")
+        parts += [f"{status} ({imputer.n_iter_} iterations)"] if status else []
+        parts.append(f"row kernel {imputer.rows_}")
+    say("; ".join(parts))
+    if completed.held_out is not None:
+        own, mean = completed.held_out.errors()
+        say(
+            f"{len(completed.held_out.truth)} observed entries hidden and predicted: RMSE {own:.3f}, of "
+            f"column means {mean:.3f} (in standard deviations of the columns)"
+        )
+
+
+def _matrix_story(
+    file: Path,
+    entry: Entry,
+    matrix: Matrix,
+    completed: _CompletedMatrix,
+    parameters: Mapping[str, Any],
+    remarks: Sequence[str],
+) -> reporting.MatrixStory:
+    """What the report of one completed matrix shows."""
+    summary = "Nothing was missing: the matrix is as it came."
+    if completed.imputer is not None:
+        summary = (
+            "The missing entries of a matrix, filled in with probabilistic matrix addition. What was "
+            "observed is unchanged."
+        )
+    return reporting.MatrixStory(
+        title=f"{file.name}, completed",
+        summary=summary,
+        method=entry.name,
+        columns=[str(name) for name in matrix.column_names.tolist()],
+        before=matrix.X,
+        after=completed.X,
+        std=completed.std,
+        held_out=completed.held_out,
+        estimated={} if completed.imputer is None else describe_estimates(matrix, completed.imputer),
+        warnings=list(dict.fromkeys(remarks)),
+        facts={
+            "file": str(file),
+            "method": f"{entry.name}: {entry.when}",
+            "parameters": parameters_in_words(parameters),
+            "random choices": "seed 0",
+            "made with": made_with(),
+        },
+    )
+
+
+def describe_estimates(matrix: Matrix, imputer: PMAImputer) -> dict[str, str]:
+    """What was estimated and what was given, in sentences."""
+    m, scaled = matrix.X.shape[1], matrix.column_kernel is None
+    model = imputer.model_.rescale_columns(1 / imputer.scale_)
+    along = float(model.rows.diagonal().mean() * np.diagonal(model.C).mean())
+    across = float(np.diagonal(model.N).mean())
+    noise = max(extreme_eigenvalues(model.N)[0], 0.0)
+    whole = along + across
+    columns = f"estimated ({m} × {m})" if scaled else "as given, in the units of the matrix"
+    loglik = imputer.log_marginal_likelihood_
+    return {
+        "Row kernel": imputer.rows_
+        + (f"; it carries {along / whole:.0%} of an entry's variance" if along else ""),
+        "Column kernel": f"{columns}; it carries {across / whole:.0%} of an entry's variance",
+        "Noise": f"{noise / whole:.1%} of the variance is every entry's own (the least eigenvalue of the "
+        "column kernel)",
+        "Means": "those of the observed entries of each column"
+        + ("; columns were scaled to standard deviation one" if scaled else ""),
+        "Log marginal likelihood": f"{loglik:.1f} for {matrix.observed.sum()} observed entries",
+    }

@@ -1,0 +1,347 @@
+"""Data that verbs work on: samples with the labels they have, out of files, and what is odd about them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from absentia.app.cli._flags import ReadOptions, ViewKernelOptions
+from absentia.core import Array, warn
+from absentia.data import (
+    AbsenceWarning,
+    KernelViews,
+    Views,
+    find_repeats,
+    looks_like_counts,
+    numeric_columns,
+    show_id,
+)
+from absentia.files import Labels, LoadedData, read_labels
+from absentia.kernels import ViewKernels
+from absentia.tasks import CLASSIFICATION, MULTILABEL, REGRESSION, TASKS, Task, space_samples, take_samples
+
+#: What labels of a kind are for.
+_TASK_OF_LABELS: dict[str, Task] = {**TASKS, "multilabel": MULTILABEL}
+#: What labels that are no classes are, and what learns from them.
+_OTHER_LABELS = {
+    "numbers": "numbers, which --method ridge learns from (others: --list); if they are codes of classes, "
+    "write them as words (c1, c2)",
+    "survival": "times and events, which --method cox or cox-fusion learns from",
+    "multilabel": "several labels; absentia fit learns one, and PMAClassifier several, in Python",
+}
+_MIN_LEVELS = 8  # of a category, that numbers with units make
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """The samples that are learned from, how kernels are made, how many came and why some are not used."""
+
+    data: Views | KernelViews
+    y: Array
+    kernels: ViewKernels
+    n_all: int
+    dropped: dict[str, int]
+    notes: tuple[str, ...] = ()
+    task: Task = CLASSIFICATION
+    columns: tuple[str, ...] = ()
+    n_learned: int = 0  # where these are some of the samples that were learned from
+    reading: dict[str, Any] = field(default_factory=dict)  # what a model has to know to read new samples
+
+    @cached_property
+    def validated(self) -> TrainingData:
+        """The samples that a method is cross-validated on: all, or some of them if there are very many."""
+        most = self.task.max_validated
+        if most is None or len(self.y) <= most:
+            return self
+        few = space_samples(self.data, self.y, most)
+        note = (
+            f"judged on {len(few)} of the {len(self.y)} samples: with all to learn from, it may do better"
+        )
+        part, notes = take_samples(self.data, few), (*self.notes, note)
+        return replace(self, data=part, y=self.y[few], notes=notes, n_learned=len(self.y))
+
+
+def open_training(source: ReadOptions, path: Path, labels: str | None) -> LoadedData:
+    """Data to learn from: who has nothing is said in terms of that later, all else is for the user."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*(no view at all|observed for no sample)", AbsenceWarning)
+        return source.open(path, labels)
+
+
+def read_training(
+    path: Path,
+    source: ReadOptions,
+    labels: str | None,
+    options: ViewKernelOptions,
+    tasks: Sequence[Task],
+    opened: LoadedData | None = None,
+) -> TrainingData:
+    """Samples with a view and a label for one of these tasks; who has not is warned of.
+
+    Where numbers alone are wanted, labels that look like classes are numbers if they can be.  `opened` is
+    what was read already.
+    """
+    opened = opened or open_training(source, path, labels)
+    kind = "numbers" if tuple(tasks) == (REGRESSION,) else None
+    found = find_labels(path, source, opened, labels, kind)
+    what = f"{path}: labels {labels or 'of the manifest'!r}"
+    task = _check_task(found, tasks, what)
+    data, kernels = found.without(opened.data), options.make(opened)
+    if isinstance(data, KernelViews):
+        options.refuse_kernels(path)
+    kept, dropped = _select_samples(data, found, what)
+    used = take_samples(data, kept)
+    absent = [f"{n} of {len(data)} samples {why}: not learned from" for why, n in dropped.items() if n]
+    for sentence in [*absent, *_training_warnings(found, data, used, kernels)]:
+        warn(sentence, AbsenceWarning)
+    return TrainingData(
+        used,
+        found.values[kept],
+        kernels,
+        len(data),
+        dropped,
+        (*opened.notes, f"labels: {describe_labels(found)}"),
+        task,
+        found.columns,
+        reading=source.to_remember(opened),
+    )
+
+
+def _check_task(labels: Labels, tasks: Sequence[Task], what: str) -> Task:
+    """What the labels are for, if that is one of the tasks that are wanted."""
+    task = _TASK_OF_LABELS[labels.kind]
+    if task in tasks:
+        return task
+    if CLASSIFICATION in tasks:
+        raise ValueError(f"{what} are {_OTHER_LABELS[labels.kind]}")
+    raise ValueError(f"{what} are {labels.kind}; {tasks[0].wanted}")
+
+
+def explain_refusal(data: Views | KernelViews, labels: Labels, what: str) -> str:
+    """Why ``absentia fit`` would refuse these labels; nothing if it would not."""
+    if labels.kind == "multilabel":
+        return _OTHER_LABELS["multilabel"]
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            _select_samples(data, labels, what)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _select_samples(data: Views | KernelViews, labels: Labels, what: str) -> tuple[Array, dict[str, int]]:
+    """Positions of the samples to learn from, and how many are not and why."""
+    task, blind = _TASK_OF_LABELS[labels.kind], ~data.observed.any(axis=1)
+    usable = np.flatnonzero(labels.known & ~blind)
+    try:
+        targets = task.prepare_targets(labels.values[usable], data.ids[usable], labels.columns)
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from None
+    label, part = task.lacking
+    dropped = {
+        f"without {label}": int((~labels.known).sum()),
+        f"with {part} but without any view": int((labels.known & blind).sum()),
+    }
+    if task is CLASSIFICATION:
+        dropped["of classes that are too small"] = len(usable) - len(targets.kept)
+    return usable[targets.kept], dropped
+
+
+# ---------------------------------------------------------------------------------------------- labels
+
+
+def find_labels(
+    path: Path, source: ReadOptions, opened: LoadedData, labels: str | None, kind: Any = None
+) -> Labels:
+    """Labels as the call names them, or as the manifest does; of that `kind`, or what they look like."""
+    where = labels if labels is not None else opened.labels
+    if where is None:
+        raise ValueError("labels are wanted: --labels FILE:COLUMN, or [labels] in a manifest")
+    found = read_labels(where, opened, path, id=source.id, kind=kind)
+    for view, column in found.telling:
+        warn(
+            f"column {column!r} of view {view!r} has the name of the label and tells it; unless it is "
+            f"known of new samples too, leave it out: --ignore {shlex.quote(f'{view}:{column}')}",
+            AbsenceWarning,
+        )
+    for names in _similar_classes(found):
+        warn(f"the classes {names} differ in writing only; make them one if they are", AbsenceWarning)
+    return found
+
+
+def _similar_classes(labels: Labels) -> list[str]:
+    """Classes that are the same but for case and spaces, each kind as one text."""
+    if labels.kind != "classes":
+        return []
+    forms: dict[str, list[str]] = {}
+    for name in sorted({str(x) for x in labels.values[labels.known].tolist()}):
+        forms.setdefault("".join(name.casefold().split()), []).append(name)
+    return [" and ".join(map(repr, names)) for names in forms.values() if len(names) > 1]
+
+
+def describe_labels(labels: Labels) -> str:
+    """How labels go with the samples, in one line."""
+    parts = [f"{int(labels.known.sum())} usable{_value_words(labels)}"]
+    if labels.empty:
+        parts.append(f"{labels.empty} empty or NA")
+    if labels.unlabelled:
+        parts.append(f"{labels.unlabelled} sample(s) without a line")
+    if labels.leaves:
+        parts.append("no feature: " + ", ".join(f"{column} of {view}" for view, column in labels.leaves))
+    if labels.foreign:
+        examples = ", ".join(labels.foreign[:3]) + (", ..." if len(labels.foreign) > 3 else "")
+        noun = "id" if len(labels.foreign) == 1 else "ids"
+        parts.append(f"{len(labels.foreign)} {noun} in no view (ignored: {examples})")
+    return ", ".join(parts)
+
+
+def _value_words(labels: Labels) -> str:
+    """What the known labels are, in parentheses."""
+    known = labels.values[labels.known]
+    if labels.kind == "classes":
+        names, counts = np.unique(known, return_counts=True)
+        pairs = [f"{name} {count}" for name, count in zip(names.tolist(), counts.tolist(), strict=True)]
+        return f" ({', '.join(pairs[:12])}{', ...' if len(pairs) > 12 else ''})"
+    if labels.kind == "survival":
+        return f" (survival, {int(known[:, 1].sum())} events)"
+    if labels.kind == "multilabel":
+        return f" ({len(labels.columns)} labels, {int(np.isnan(known).sum())} entries unknown)"
+    return f" (numbers from {known.min():.6g} to {known.max():.6g})" if len(known) else ""
+
+
+# ------------------------------------------------------------------------------- what is odd about data
+
+
+def list_concerns(data: Views | KernelViews) -> list[str]:
+    """What is worth a warning: absence as the constructors see it, and kernels that are not kernels."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        data.warn_of_absence()
+    sentences = [str(warning.message) for warning in caught]
+    if isinstance(data, KernelViews):
+        indefinite = _indefinite_sentences(data, "complete it with --repair clip or --repair shift")
+        return [*sentences, *zero_sentences(data), *indefinite]
+    if any(data.missing_values.values()):
+        counts = ", ".join(f"{name} {count}" for name, count in data.missing_values.items() if count)
+        sentences.append(
+            f"values missing inside observed samples ({counts}); kernels take the feature's mean"
+        )
+    return sentences
+
+
+def list_advice(data: Views | KernelViews, labels: Labels | None = None) -> list[str]:
+    """What is odd about the data, and what to do: a view of one sample, columns that tell the label, ..."""
+    sentences = [] if labels is None else labels.leak_sentences(data)
+    sentences = [*sentences, *(repeat.sentence for repeat in find_repeats(data))]
+    sentences += [
+        f"view {name!r} has one sample only; it can tell nothing apart"
+        for name, present in zip(data.names, data.observed.T, strict=True)
+        if present.sum() == 1 and len(present) > 1
+    ]
+    if isinstance(data, Views):
+        sentences += [*_empty_columns(data), *_constant_views(data)]
+    if data.observed.all():
+        sentences.append("every sample has every view: there is nothing to complete")
+    if isinstance(data, Views):
+        sentences += [*count_sentences(data, ViewKernels()), *_number_sentences(data)]
+    return sentences
+
+
+def _training_warnings(labels: Labels, data: Any, used: Any, kernels: ViewKernels) -> list[str]:
+    """What is odd about samples that are learned from; `used` are those of `data` that are."""
+    if isinstance(used, KernelViews):
+        consequence = "what is learned from it may not be the best there is"
+        sentences = [*zero_sentences(used), *_indefinite_sentences(used, consequence)]
+    else:
+        counts = count_sentences(used, kernels)
+        sentences = [*labels.leak_sentences(data), *counts, *_number_sentences(used)]
+    return [*sentences, *(repeat.sentence for repeat in find_repeats(used))]
+
+
+def _indefinite_sentences(kernels: KernelViews, consequence: str) -> list[str]:
+    """A sentence for every kernel that is not positive semidefinite."""
+    ranges = {name: kernels.indefinite(name) for name in kernels.names}
+    return [
+        f"view {name!r}: the kernel is not positive semidefinite (eigenvalues from {ends[0]:.4g} to "
+        f"{ends[1]:.4g}); {consequence}"
+        for name, ends in ranges.items()
+        if ends is not None
+    ]
+
+
+def zero_sentences(kernels: KernelViews) -> list[str]:
+    """A sentence for every kernel with samples that are zero: they are probably absent."""
+    sentences = []
+    for v, name in enumerate(kernels.names):
+        zero = kernels.diagonal(name) == 0
+        if zero.any() and not zero.all():
+            sample = kernels.ids[kernels.observed[:, v]][zero.argmax()]
+            sentences.append(
+                f"view {name!r}: {zero.sum()} sample(s), e.g. {show_id(sample)}, have nothing but zeros "
+                "in the kernel and are probably absent; say so with a mask (samples x views, False = "
+                "absent) or with rows of NaN"
+            )
+    return sentences
+
+
+def _empty_columns(data: Views) -> list[str]:
+    """A sentence for each view with features that nobody has a value of."""
+    sentences = []
+    for name in data.names:
+        block, features = data.block(name), data.features(name)
+        if hasattr(block, "toarray") or not len(block):
+            continue
+        empty = np.flatnonzero(np.isnan(block).all(axis=0))
+        if len(empty):
+            some = ", ".join(str(k) if features is None else repr(str(features[k])) for k in empty[:5])
+            sentences.append(f"view {name!r}: {len(empty)} column(s) without any value, ignored: {some}")
+    return sentences
+
+
+def _constant_views(data: Views) -> list[str]:
+    """A sentence for each view none of whose features varies, of two samples or more."""
+    sentences = []
+    for name, present in zip(data.names, data.observed.T, strict=True):
+        block = data.block(name)
+        dense = block.toarray() if hasattr(block, "toarray") else block
+        dense = dense[:, ~np.isnan(dense).all(axis=0)]
+        if present.sum() > 1 and not (np.nanmax(dense, axis=0) > np.nanmin(dense, axis=0)).any():
+            sentences.append(f"view {name!r} is constant; it can tell nothing apart")
+    return sentences
+
+
+def count_sentences(data: Views, kernels: ViewKernels) -> list[str]:
+    """Advice on views that look like counts and get an rbf kernel of the counts themselves."""
+    sentences = []
+    for name in data.names:
+        chosen = {"kernel": kernels.kernel, "log": kernels.log, **(kernels.per_view or {}).get(name, {})}
+        is_rbf = chosen["kernel"] == "rbf" and not chosen["log"]
+        if is_rbf and looks_like_counts(numeric_columns(data, name)):
+            sentences.append(
+                f"view {name!r} looks like counts (whole numbers, many zeros), for which --kernel "
+                f"{name}=cosine or --log {name} is usual"
+            )
+    return sentences
+
+
+def _number_sentences(data: Views) -> list[str]:
+    """Advice on categories of many levels most of which begin with a number: ``50 kg``, ``<0.5``."""
+    sentences = []
+    for view in data.names:
+        for column, levels in data.levels(view).items():
+            numbers = [level for level in levels if re.match(r"[<>~≤≥]?\s*[-−+]?\d", level)]
+            if len(levels) >= _MIN_LEVELS and len(numbers) > 0.8 * len(levels):
+                sentences.append(
+                    f"view {view!r}: column {column!r} is taken as a category of {len(levels)} levels, "
+                    f"which begin with numbers (e.g. {numbers[0]!r}); if it is one, leave nothing else in "
+                    "it"
+                )
+    return sentences
