@@ -31,6 +31,7 @@ from absentia.methods.completion import SVTFill as SVTFill
 from absentia.methods.completion import ZeroFill as ZeroFill
 from absentia.methods.learning import AbsentMKLClassifier as AbsentMKLClassifier
 from absentia.methods.learning import AverageKernelSVC as AverageKernelSVC
+from absentia.methods.learning import KernelLogistic as KernelLogistic
 from absentia.methods.learning import MKLClassifier as MKLClassifier
 from absentia.methods.learning import MKLRegressor as MKLRegressor
 from absentia.methods.learning import MMAFClassifier as MMAFClassifier

@@ -14,6 +14,7 @@ from absentia import (
     EarlyFusionClassifier,
     EarlyFusionRegressor,
     EMFill,
+    KernelLogistic,
     KNNFill,
     LateFusion,
     MeanFill,
@@ -123,9 +124,11 @@ CLASSIFIERS = {
     "average": AverageKernelSVC(),
     "average, rows": AverageKernelSVC(normalize="rows"),
     "alignment": AverageKernelSVC("alignment"),
+    "kernel logistic": KernelLogistic(),
     "margin": AverageKernelSVC("margin", lam=0.5, normalize="rows"),
     "mmaf": MMAFClassifier(0.01, max_iter=50),
-    "completed": AbsentClassifier(MeanFill(), C=1.0),
+    "completed": AbsentClassifier(MeanFill()),
+    "completed, svm": AbsentClassifier(MeanFill(), machine="svm", C=1.0),
     "completed by the others": AbsentClassifier(CVKT(rounds=1), C=1.0),
     "completed kernels": AbsentClassifier(CVKT(rounds=1), kernel="precomputed", combine="mkl", C=1.0),
     "average, searched": AbsentClassifier(None),
@@ -140,7 +143,6 @@ CLASSIFIERS = {
     "boosting": EarlyFusionClassifier("boosting", n_trees=40),
     "linear": EarlyFusionClassifier("logistic", C=0.1),
     "linear, searched": EarlyFusionClassifier("logistic"),
-    "linear svm": EarlyFusionClassifier("svm", C=0.1),
     "nearest mean": NearestMean(),  # no method of the package: what the base does for the smallest one
 }
 

@@ -442,7 +442,7 @@ def test_markup_and_commas_in_names_and_ids_survive(tmp_path):
             "forest", ["--trees", "20"], "forest: 100 samples, 6 views, 3 classes\n", marks=pytest.mark.slow
         ),
         pytest.param("linear", [], "C = ", marks=pytest.mark.slow),
-        ("linear-svm", ["--C", "0.01", "--no-report"], "C = 0.01 (given)"),
+        ("linear", ["--C", "0.01", "--no-report"], "C = 0.01 (given)"),
     ],
 )
 def test_models_on_joined_features_are_fitted_and_applied(folder, tmp_path, method, flags, words):

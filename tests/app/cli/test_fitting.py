@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from absentia import AbsentClassifier, AutoClassifier, EarlyFusionClassifier, ViewKernels
+from absentia import AbsentClassifier, AutoClassifier, EarlyFusionClassifier, MMAFClassifier, ViewKernels
 from absentia.app.cli._fitting import _kernel_words, _model_fields
 from absentia.experiment import Validation
 from absentia.methods.models import Model
@@ -33,9 +33,9 @@ def test_the_rule_of_decisions_is_told_where_it_is_not_the_largest_chance():
     fewer = np.sort(np.r_[np.flatnonzero(y == "no"), np.flatnonzero(y == "yes")[:5]])
     rare = AutoClassifier(trees).fit(views[fewer], y[fewer])
     rule = _model_fields(Model(rare), judged(gains=[]))["rule"]
-    assert "probability times weight (no 1, yes 2)" in rule  # the root of how much rarer it is
+    assert "probability times weight (no 1, yes 4)" in rule  # how much rarer it is
     balanced = AutoClassifier(trees).fit(views, y)
-    for plain in (AutoClassifier(trees, balance=0), AbsentClassifier(C=1.0)):
+    for plain in (AutoClassifier(trees, decision="accuracy"), AbsentClassifier(C=1.0)):
         assert "rule" not in _model_fields(Model(plain.fit(views, y)), judged(gains=[]))
     assert "rule" not in _model_fields(Model(balanced), judged(gains=[]))
 
@@ -44,7 +44,7 @@ def test_why_gains_are_not_told():
     views, y = planted(40)
     own = AbsentClassifier(C=1.0, kernel="precomputed").fit(ViewKernels().fit_transform(views), y)
     assert "the data are kernels" in _model_fields(Model(own), judged())["why_no_gains"]
-    joined = EarlyFusionClassifier("svm").fit(views, y)
+    joined = MMAFClassifier().fit(views, y)
     assert (
         "without probabilities" in _model_fields(Model(joined), judged(probabilities=None))["why_no_gains"]
     )

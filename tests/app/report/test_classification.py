@@ -156,19 +156,13 @@ def test_calibration_by_pattern_is_that_of_the_probabilities():
     assert "Brier score" not in render_classification(make_story(probabilities=None))
 
 
-def test_candidates_of_a_chooser_are_shown_with_what_was_made_of_them():
-    tried = [
-        ["cvkt-svm", "0.810", "0.720", "0.500", "0.50"],
-        ["<forest>", "0.700", "0.600", "0.900", "dropped after 2 folds"],
-    ]
+def test_members_of_an_average_are_shown_with_their_weights():
+    tried = [["cvkt-linear", "0.500", "0.70"], ["<fusion>", "0.900", "0.30"]]
     html = render_classification(make_story(tried=tried, used="the average of <two>"))
-    assert "What was tried" in html
+    assert "What is averaged" in html
     assert "Used: the average of &lt;two&gt;." in html
-    assert '<th scope="row">&lt;forest&gt;</th>' in html
-    assert "dropped after 2 folds</td>" in html
-    assert "fewer folds" in html
-    assert "fewer folds" not in render_classification(make_story(tried=tried[:1], used="one"))
-    assert "What was tried" not in render_classification(make_story())
+    assert '<th scope="row">&lt;fusion&gt;</th>' in html
+    assert "What is averaged" not in render_classification(make_story())
 
 
 def test_mistakes_say_by_which_rule_classes_are_predicted():

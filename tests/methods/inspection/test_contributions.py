@@ -10,6 +10,7 @@ from absentia import (
     AverageKernelSVC,
     EarlyFusionClassifier,
     LateFusion,
+    MMAFClassifier,
     ViewKernels,
     ViewStacking,
     inspection,
@@ -23,7 +24,7 @@ from helpers.known_effects import planted
 @pytest.mark.parametrize("completer", [None, "cvkt"])
 def test_parts_of_completed_kernels_sum_to_the_scores(n_classes, completer):
     views, y = planted(60, n_classes=n_classes)
-    model = AbsentClassifier(completer, C=1.0).fit(views[:45], y[:45])
+    model = AbsentClassifier(completer, machine="svm", C=1.0).fit(views[:45], y[:45])
     new = views[45:]
     parts, exact = parts_of(model, new)
     scores = model._machine.decision_function(model._kernels.transform(new.select(model._order.views)))
@@ -99,14 +100,14 @@ def test_models_and_pipelines_are_opened_and_views_put_in_order():
         inside, rows = open_model(wrapped, views[:5])
         assert isinstance(inside, AverageKernelSVC)
         assert np.allclose(inside.decision_function(rows), wrapped.decision_function(views[:5]))
-    joined = EarlyFusionClassifier("svm").fit(views, y)
+    joined = MMAFClassifier().fit(views, y)
     _, rows = open_model(joined, views.select(["noise", "tells", "echo"]))
     assert rows.names == joined.names_in_
 
 
 def test_scores_stand_in_for_probabilities_that_were_not_learned():
     views, y = planted(40)
-    joined = EarlyFusionClassifier("svm").fit(views, y)
+    joined = MMAFClassifier().fit(views, y)
     scores = joined.decision_function(views)
     assert np.array_equal(_predict_proba_or_scores(joined, views), np.column_stack([-scores, scores]))
     probabilities = EarlyFusionClassifier("logistic").fit(views, y)

@@ -17,7 +17,6 @@ CLASSIFIERS = {
     "forest": EarlyFusionClassifier(n_trees=10),
     "boosting": EarlyFusionClassifier("boosting", n_trees=5),
     "logistic": EarlyFusionClassifier("logistic"),
-    "svm": EarlyFusionClassifier("svm", probability=True),
     "complete": EarlyFusionClassifier("logistic", complete_cases=True),
 }
 REGRESSORS = {
@@ -81,14 +80,8 @@ def test_probabilities_are_the_models_own_and_go_with_scores(data, name):
     fitted = CLASSIFIERS[name].fit(views, y % 3)
     probabilities = fitted.predict_proba(views)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
-    if name != "svm":
-        np.testing.assert_allclose(fitted.decision_function(views), 2 * probabilities - 1, atol=1e-12)
+    np.testing.assert_allclose(fitted.decision_function(views), 2 * probabilities - 1, atol=1e-12)
     assert fitted.score(views, y % 3) > 0.8
-
-
-def test_only_the_svm_has_probabilities_to_learn():
-    assert hasattr(EarlyFusionClassifier("forest"), "predict_proba")
-    assert not hasattr(EarlyFusionClassifier("svm"), "predict_proba")
 
 
 def test_complete_cases_are_all_that_is_learned_from(data):
@@ -176,7 +169,7 @@ def test_linear_is_logistic_as_on_the_command_line():
     np.testing.assert_array_equal(one.predict_proba(views), other.predict_proba(views))
 
 
-@pytest.mark.parametrize("name", ["forest", "boosting", "logistic", "svm"])
+@pytest.mark.parametrize("name", ["forest", "boosting", "logistic"])
 def test_importance_goes_by_name(name):
     views, y = frames()
     model = EarlyFusionClassifier(n_trees=100) if name == "forest" else CLASSIFIERS[name]

@@ -88,7 +88,7 @@ def fit(
 ) -> None:
     """Learn classes, numbers or survival of samples from the views they have, and write the model.
 
-    By default several kinds of methods for classes are tried on held-out samples, and used together.
+    By default several kinds of methods for classes are averaged, by what they tell of samples left out.
     Ctrl-C stops; nothing is written then.
 
     Example: absentia fit breast/ --labels labels.csv:subtype -o model.absentia

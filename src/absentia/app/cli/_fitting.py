@@ -218,17 +218,13 @@ def _weight_table(fitted: Any) -> Table:
 
 
 def _candidate_rows(classifier: Any) -> list[list[str]]:
-    """What was tried on held-out samples: name, accuracy, its mean over classes, log-loss, weight."""
-    rows = []
-    for name, candidate in getattr(classifier, "candidates_", {}).items():
-        numbers = [f"{candidate[key]:.3f}" for key in ("accuracy", "balanced", "loss")]
-        dropped = candidate["dropped"] and f"dropped after {candidate['dropped']} folds"
-        rows.append([name, *numbers, dropped or f"{candidate['weight']:.2f}"])
-    return rows
+    """Members that are averaged: name, log-loss of samples left out, weight."""
+    members = getattr(classifier, "candidates_", {})
+    return [[name, f"{row['loss']:.3f}", f"{row['weight']:.2f}"] for name, row in members.items()]
 
 
 def _candidate_table(classifier: Any) -> Table:
-    table = make_table("tried", "accuracy", "balanced", "log-loss", "weight")
+    table = make_table("member", "log-loss, left out", "weight")
     for name, *cells in _candidate_rows(classifier):
         table.add_row(printable(name), *cells)
     return table

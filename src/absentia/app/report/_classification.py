@@ -148,15 +148,16 @@ def _compare_with_baselines(story: ClassificationStory) -> Iterator[str]:
 
 
 def _make_candidates(story: ClassificationStory) -> list[Markup]:
-    """What a chooser tried."""
+    """The members of an average."""
     if not story.tried:
         return []
-    words = f"Candidates on held-out samples of the training data. Used: {story.used}."
-    if any("dropped" in row[-1] for row in story.tried):
-        words += " Who was dropped was measured on fewer folds: its numbers stand for those folds alone."
-    columns = ["Candidate", "Accuracy", "Mean over classes", "Log-loss", "Weight"]
-    table = make_table("Candidates", columns, [Row(row) for row in story.tried])
-    return [heading("What was tried"), note(words), table]
+    words = (
+        f"Used: {story.used}. Log-loss: of training samples, each predicted by the member without it; the "
+        "smaller, the more the member counts."
+    )
+    columns = ["Member", "Log-loss, left out", "Weight"]
+    table = make_table("Members", columns, [Row(row) for row in story.tried])
+    return [heading("What is averaged"), note(words), table]
 
 
 # ------------------------------------------------------------------------------------------------ for whom

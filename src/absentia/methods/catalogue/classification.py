@@ -18,21 +18,44 @@ _CLASSES: dict[str, Any] = {"compared": ("classes",)}
 _BOTH: dict[str, Any] = {"compared": ("classes", "labels")}
 _BASELINE: dict[str, Any] = {"baseline": True}
 
+_COMPLETED = _view_classifier(
+    "completed",
+    "prediction:AbsentClassifier",
+    "kernels completed (--completer, by default cvkt), logistic regression on their average",
+    fixed={"machine": "logistic", "combine": "average"},
+    without=("norm", "tol"),
+    aliases=("complete-then-learn",),
+)
 _SVM = _view_classifier(
     "svm",
     "prediction:AbsentClassifier",
-    "kernels completed (--completer, by default cvkt), one machine on their average (--combine)",
-    aliases=("complete-then-learn",),
+    "the same with a support vector machine, on the average or with learned weights (--combine)",
+    fixed={"machine": "svm"},
 )
 
 
-def _svm(name: str, when: str, completer: str | None, combine: str = "average", **fields: Any) -> Entry:
-    """One machine on kernels that `completer` has completed; norms are of learned weights alone."""
-    without = () if combine == "mkl" else ("norm",)
-    return _SVM.variant(
-        name, when, {"completer": completer, "combine": combine}, **{"without": without} | fields
-    )
+def _logistic(name: str, when: str, kernel: str, **fields: Any) -> Entry:
+    """Logistic regression on the average of kernels that cvkt has completed."""
+    return _COMPLETED.variant(name, when, {"completer": "cvkt", "kernel": kernel}, **fields)
 
+
+def _svm(name: str, when: str, completer: str | None, combine: str = "average", **fields: Any) -> Entry:
+    """A support vector machine on kernels that `completer` has completed."""
+    without = () if combine == "mkl" else ("norm",)  # norms are of learned weights alone
+    fixed = {"completer": completer, "combine": combine}
+    return _SVM.variant(name, when, fixed, **{"without": without} | fields)
+
+
+_FUSION = _view_classifier(
+    "fusion",
+    "prediction:LateFusion",
+    "logistic regression per view on the samples that have it, probabilities averaged",
+    "see what only views together tell",
+    {"rule": "mean"},
+    aliases=("late-fusion",),
+    **_BOTH,
+    **_BASELINE,
+)
 
 ENTRIES: tuple[Entry, ...] = (
     _machine(
@@ -51,7 +74,7 @@ ENTRIES: tuple[Entry, ...] = (
         "baseline: logistic regression on the samples that have every view",
         "learn where no sample of a class has every view",
         {"model": "logistic", "complete_cases": True},
-        ("n_trees", "probability", "random_state"),
+        ("n_trees", "random_state"),
         **_CLASSES,
         **_BASELINE,
     ),
@@ -68,28 +91,15 @@ ENTRIES: tuple[Entry, ...] = (
         "logistic regression on all features side by side, absent ones the mean; quick, easy to read",
         "learn from kernels, or curved boundaries",
         {"model": "logistic"},
-        ("complete_cases", "n_trees", "probability", "random_state"),
+        ("complete_cases", "n_trees", "random_state"),
         aliases=("logistic",),
         **_BOTH,
         **_BASELINE,
     ),
-    _feature_classifier(
-        "linear-svm",
-        "prediction:EarlyFusionClassifier",
-        "a linear machine on all features side by side, absent ones the mean",
-        "learn from kernels, or curved boundaries",
-        {"model": "svm"},
-        ("complete_cases", "n_trees", "random_state"),
-    ),
-    _view_classifier(
-        "fusion",
-        "prediction:LateFusion",
-        "one machine per view on the samples that have it, probabilities averaged",
-        "see what only views together tell",
-        {"rule": "mean"},
-        aliases=("late-fusion",),
-        **_BOTH,
-        **_BASELINE,
+    _FUSION,
+    *(
+        _FUSION.variant(f"fusion-{kernel}", f"the same with {kernel} kernels", {"kernel": kernel})
+        for kernel in ("linear", "rbf")
     ),
     _feature_classifier(
         "forest",
@@ -97,7 +107,7 @@ ENTRIES: tuple[Entry, ...] = (
         "a random forest on all features side by side, absent ones as they are; few assumptions",
         "learn from kernels, or be sure with few samples and many features",
         {"model": "forest"},
-        ("complete_cases", "C", "probability"),
+        ("complete_cases", "C"),
         aliases=("random-forest",),
         **_BOTH,
         **_BASELINE,
@@ -108,7 +118,7 @@ ENTRIES: tuple[Entry, ...] = (
         "boosted trees on all features side by side, absent ones as they are; hundreds of samples",
         "learn from kernels, or from a few dozen samples",
         {"model": "boosting"},
-        ("complete_cases", "C", "probability"),
+        ("complete_cases", "C"),
         aliases=("gradient-boosting",),
         **_CLASSES,
         **_BASELINE,
@@ -173,6 +183,7 @@ ENTRIES: tuple[Entry, ...] = (
         "learn from kernels, or curved boundaries",
         **_SELECTED,
     ),
+    _COMPLETED,
     _SVM,
     _svm(
         "zero-svm",
@@ -187,14 +198,14 @@ ENTRIES: tuple[Entry, ...] = (
         "cvkt",
         **_BOTH,
     ),
-    _SVM.variant(
+    _logistic(
         "cvkt-linear",
-        "the same with linear kernels; many features, texts",
-        {"completer": "cvkt", "combine": "average", "kernel": "linear"},
+        "linear kernels completed by cvkt, logistic regression on their average; many features, texts",
+        "linear",
         cannot="learn curved boundaries",
-        without=("norm",),
         **_CLASSES,
     ),
+    _logistic("cvkt-rbf", "the same with rbf kernels: curved boundaries", "rbf", **_CLASSES),
     _svm(
         "cvkt-mkl",
         "kernels completed by cvkt, weights of the views learned with the machine",
@@ -229,7 +240,7 @@ ENTRIES: tuple[Entry, ...] = (
     _view_classifier(
         "auto",
         "prediction:AutoClassifier",
-        "start here: several kinds of methods tried on held-out samples, their probabilities averaged",
+        "start here: several kinds of methods, weighted by what they tell of samples left out",
         "say in one number what each view counts",
         default=True,
         **_CLASSES,

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from absentia.core import Array
 from absentia.kernels import ViewKernels
-from absentia.methods.learning import KernelClassifier
+from absentia.methods.learning import KernelClassifier, KernelLogistic
 from absentia.methods.models import Model
 from absentia.methods.prediction import AbsentClassifier, AutoClassifier, LateFusion, ViewStacking
 
@@ -64,7 +64,7 @@ def feature_importance(model: Any) -> Any:
     if isinstance(model, AbsentClassifier):
         before = model._kernels
         return _of_machine(model._machine, before.view_kernels_, before.completer_, model.names_in_)
-    if isinstance(model, KernelClassifier) and kernels is not None:
+    if isinstance(model, KernelClassifier | KernelLogistic) and kernels is not None:
         return _of_machine(model, kernels, None, model.names_in_)
     raise ValueError(f"{type(model).__name__}: {_WANTED}")
 

@@ -15,7 +15,7 @@ from absentia.core import Array
 from absentia.core.linalg import invert_permutation
 from absentia.data import KernelViews
 from absentia.methods.inspection._contributions import open_model
-from absentia.methods.learning import KernelClassifier
+from absentia.methods.learning import KernelClassifier, KernelLogistic
 from absentia.methods.prediction import AbsentClassifier, AutoClassifier
 
 _WANTED = "AbsentClassifier, or a machine on kernels such as MKLClassifier, is wanted"
@@ -134,7 +134,7 @@ class _Shares:
 
 
 def _is_machine(classifier: Any) -> bool:
-    return isinstance(classifier, AbsentClassifier | KernelClassifier)
+    return isinstance(classifier, AbsentClassifier | KernelClassifier | KernelLogistic)
 
 
 def _machine_and_rows(classifier: Any, X: Any) -> tuple[Any, Array, Callable[[], KernelViews]]:
@@ -142,7 +142,7 @@ def _machine_and_rows(classifier: Any, X: Any) -> tuple[Any, Array, Callable[[],
     if not _is_machine(classifier):
         raise ValueError(f"{type(classifier).__name__} is no kernel machine; {_WANTED}")
     X = classifier._check_rows(X)
-    if isinstance(classifier, KernelClassifier):
+    if not isinstance(classifier, AbsentClassifier):
         rows = np.flatnonzero(X.observed.any(axis=1))
         return classifier, rows, lambda: X[rows]
     order = classifier._order

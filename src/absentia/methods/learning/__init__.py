@@ -3,8 +3,10 @@
 from absentia.methods.learning._amkl import AbsentMKLClassifier
 from absentia.methods.learning._average import AverageKernelSVC
 from absentia.methods.learning._base import Classifier, Learner, Regressor, SurvivalModel
-from absentia.methods.learning._inputs import Either, one_vs_rest_signs, subset
-from absentia.methods.learning._machines import KernelClassifier, Training
+from absentia.methods.learning._inputs import Either, subset
+from absentia.methods.learning._logistic import Axes, KernelLogistic, fit_logistic, to_probabilities
+from absentia.methods.learning._machines import KernelClassifier
 from absentia.methods.learning._mkl import MKLClassifier, MKLRegressor, Norm
 from absentia.methods.learning._mmaf import MMAFClassifier
+from absentia.methods.learning._newton import NewtonPoint, minimise_convex
 from absentia.methods.learning._selection import log_loss, select_C, selection_samples

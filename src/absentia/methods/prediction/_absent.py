@@ -1,13 +1,12 @@
-"""Complete, then classify: kernels of the views, their completion, one machine on their sum, probabilities.
+"""Complete, then classify: kernels of the views, their completion, one machine on their average.
 
 The second stage of the papers on completion, and the baseline of learning without it (`completer` None):
 
-    Views --ViewKernels--> kernels --completer--> complete kernels --weights--> one --machine--> scores
+    Views --ViewKernels--> kernels --completer--> complete kernels --weights--> one --machine--> classes
 
-All of it is learned on training samples.  Completion sees no labels; C and the probabilities are learned
-from scores of held-out samples, whose kernels were completed together with the others.  The class with the
-largest probability is predicted, not the one with the largest score: machines one against the rest with a
-small C all favour frequent classes, and probabilities, which are learned from the scores of all, do not.
+All of it is learned on training samples.  Completion sees no labels; C and, of support vector machines, the
+probabilities are learned from scores of held-out samples, whose kernels were completed together with the
+others.
 """
 
 from dataclasses import KW_ONLY
@@ -20,50 +19,26 @@ from absentia.data import KernelViews
 from absentia.kernels import CombineKernels
 from absentia.methods.learning import (
     AverageKernelSVC,
+    KernelLogistic,
     MKLClassifier,
     Norm,
-    Training,
     select_C,
     selection_samples,
     subset,
 )
 from absentia.methods.prediction._composite import CompositeClassifier
 from absentia.methods.prediction._kernel_pipeline import KernelPipeline
-from absentia.methods.prediction._ridge import skill_weights
 
 
-@estimator
-class SkillKernelSVC(AverageKernelSVC):
-    """A machine on an average of the views, weighted by how well each alone tells left-out samples."""
-
-    def _learn(self, X: KernelViews, y: Array, weight: Array) -> None:
-        self._skill = _class_skill(X, y, weight)
-        super()._learn(X, y, weight)
-
-    def _weigh(self, training: Training, y: Array) -> Array:
-        eta = self._skill[self._views]
-        return np.asarray(eta / eta.sum())
-
-
-def _class_skill(K: KernelViews, y: Array, weight: Array) -> Array:
-    """Weights of the views that sum to one, by how well each alone tells classes of left-out samples."""
-    return skill_weights(K, np.eye(int(y.max()) + 1)[y], weight)
-
-
-def _average_kernels(K: KernelViews, weights: Array) -> KernelViews:
-    """The average of kernels, by weight, as a view of its own, every sample of unit length."""
-    combined = CombineKernels(weights).fit(K).transform(K)
+def _average_kernels(K: KernelViews) -> KernelViews:
+    """The average of kernels as a view of its own, every sample of unit length."""
+    combined = CombineKernels().fit(K).transform(K)
     return KernelViews.from_dense(combined[None], ids=K.ids, names=["average"])
-
-
-def _average_by_skill(K: KernelViews, y: Array, weight: Array, train: Array) -> KernelViews:
-    """The average of all samples' kernels, views weighted by what the samples `train` show of them."""
-    return _average_kernels(K, _class_skill(subset(K, train, train), y[train], weight[train]))
 
 
 @estimator
 class AbsentClassifier(CompositeClassifier):
-    """Complete the kernels of incomplete views, and learn a support vector machine on their sum.
+    """Complete the kernels of incomplete views, and learn one machine on their average.
 
     Takes :class:`Views` or square :class:`KernelViews`.
 
@@ -75,17 +50,20 @@ class AbsentClassifier(CompositeClassifier):
     kernel : str or ViewKernels, default "rbf"
         Of the features of every view.  ``"precomputed"`` says that kernels will come, which scikit-learn
         has to know to split them.
-    combine : {"average", "alignment", "skill", "mkl"}, default "average"
-        Weights of the views: equal; those that bring the sum nearest to the labels; by how well each view
-        alone tells held-out samples' classes; or learned together with the machine.
+    combine : {"average", "mkl"}, default "average"
+        Weights of the views: equal, or learned together with a support vector machine.
+    machine : {"logistic", "svm"}, default "logistic"
+        On the average kernel: logistic regression, whose probabilities need no calibration, or a support
+        vector machine.
     norm : float, default 2
         With ``"mkl"``: p of the weights' p-norm; 1 selects few views.
     C : float or "cv", default "cv"
-        Weight of the training errors; ``"cv"`` selects it by the log-loss of held-out samples.
+        Weight of the training errors; ``"cv"`` selects it by the log-loss of held-out samples, of
+        logistic regression by leaving out each in turn.
     class_weight : dict, "balanced" or None
         Factor on C by class.
     tol : float, default 1e-3
-        Relative duality gap at which the machine stops.
+        Relative duality gap at which a support vector machine stops.
     presence : bool, default False
         Let who has which view count, as one more kernel; for absence that tells about the class, where
         samples to come are absent by the same rules.
@@ -95,6 +73,9 @@ class AbsentClassifier(CompositeClassifier):
     Attributes
     ----------
     C_ : float
+    loo_proba_ : ndarray of shape (n_samples, n_classes)
+        Of logistic regression: probabilities of each training sample by the machine without it; NaN for
+        samples without a view or weight.
     weights_ : ndarray of shape (n_views,), or (n_classes, n_views) with more than two classes
         Without that of who has which view.
     completer_ : the fitted completer, or None
@@ -112,7 +93,8 @@ class AbsentClassifier(CompositeClassifier):
     completer: None | str | Any = "cvkt"  # noqa: RUF036 - a text is read as the first that it can be
     _: KW_ONLY
     kernel: Any = "rbf"
-    combine: Literal["average", "alignment", "skill", "mkl"] = "average"
+    combine: Literal["average", "mkl"] = "average"
+    machine: Literal["logistic", "svm"] = "logistic"
     norm: Norm = 2
     C: Positive | Literal["cv"] = "cv"
     class_weight: Any = None
@@ -123,34 +105,33 @@ class AbsentClassifier(CompositeClassifier):
     def _learn(self, X: Any, y: Array, weight: Array) -> None:
         super()._learn(X, y, weight)
         self.weights_ = self._by_view(self._machine.weights_, X.names)
+        if isinstance(self._machine, KernelLogistic):
+            self.loo_proba_ = self._by_sample(self._machine.loo_proba_, len(X))
 
     def _learn_ordered(self, X: Any, y: Array, weight: Array) -> None:
         self._kernels = KernelPipeline(self.kernel, self.completer, self.random_state, self.presence)
         K = self._kernels.fit_transform(X)
         self.completer_ = self._kernels.completer_
-        machine = self._make_machine()
-        self.C_ = self._select_C(machine, K, y, weight) if self.C == "cv" else float(self.C)
-        machine.set_params(C=self.C_, probability=True)
-        self._machine = machine.fit(K, y, sample_weight=weight)
+        if self.combine == "average" and self.machine == "logistic":
+            self._machine: Any = KernelLogistic("loo" if self.C == "cv" else self.C)
+            self.C_ = self._machine.fit(K, y, sample_weight=weight).C_
+        else:
+            self.C_ = self._select_C(K, y, weight) if self.C == "cv" else float(self.C)
+            machine = self._make_svm().set_params(C=self.C_, probability=True)
+            self._machine = machine.fit(K, y, sample_weight=weight)
 
-    def _make_machine(self) -> Any:
+    def _make_svm(self) -> Any:
         """A machine on complete kernels, or on incomplete ones with absent views read as zero."""
         if self.combine == "mkl":
             return MKLClassifier(norm=self.norm, tol=self.tol)
-        if self.combine == "alignment":
-            return AverageKernelSVC("alignment", normalize="rows", tol=self.tol)
-        kind = SkillKernelSVC if self.combine == "skill" else AverageKernelSVC
-        return kind(normalize="rows", tol=self.tol)
+        return AverageKernelSVC(normalize="rows", tol=self.tol)
 
-    def _select_C(self, machine: Any, K: KernelViews, y: Array, weight: Array) -> float:
-        if self.combine == "average":  # one kernel, whatever C is
-            rows = selection_samples(y)
-            K = K if len(rows) == len(y) else subset(K, rows, rows)
-            average = _average_kernels(K, np.ones(K.n_views))
-            return select_C(AverageKernelSVC(tol=self.tol), average, y[rows], weight[rows])
-        if self.combine == "skill":  # one for each fold: weights may not know whom they are tried on
-            return select_C(AverageKernelSVC(tol=self.tol), K, y, weight, _average_by_skill)
-        return select_C(machine, K, y, weight)
+    def _select_C(self, K: KernelViews, y: Array, weight: Array) -> float:
+        if self.combine == "mkl":
+            return select_C(self._make_svm(), K, y, weight)
+        rows = selection_samples(y)  # one kernel, whatever C is
+        average = _average_kernels(K if len(rows) == len(y) else subset(K, rows, rows))
+        return select_C(AverageKernelSVC(tol=self.tol), average, y[rows], weight[rows])
 
     def _predict_proba_rows(self, X: Any) -> Array:
         return np.asarray(self._machine.predict_proba(self._kernels.transform(X)))

@@ -109,6 +109,12 @@ class CompositeClassifier(Composite, Classifier):
         proba = self._predict_rows(X, len(self.classes_), self._predict_proba_rows)
         return proba[:, self._class_order]
 
+    def _by_sample(self, proba: Array, n: int) -> Array:
+        """Probabilities of the samples that were learned from, as all `n` samples and ``classes_`` come."""
+        result = np.full((n, len(self.classes_)), np.nan)
+        result[self._order.samples] = proba[:, self._class_order]
+        return result
+
     def _view_parts(self, X: Any, parts: Callable[[Any], Array]) -> Array:
         """Parts by view of rows that have one, rows x views x classes, in the order of ``names_in_``."""
         X = self._check_rows(X)

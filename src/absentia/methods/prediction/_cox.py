@@ -28,16 +28,15 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from absentia.core import Array, serializable
-from absentia.core.optimize import Solution, StoppingRule, iterate
+from absentia.core.optimize import Solution
 from absentia.data.survival import Survival
+from absentia.methods.learning import NewtonPoint, minimise_convex
 
 Ties = Literal["breslow", "efron"]
 _TOL, MAX_ITER = 1e-10, 100
 _RANK = 1e-12  # share of the largest eigenvalue below which directions are rounding
-_SHORTEST_STEP = 2.0**-40
 
 
 # ------------------------------------------------------------------------------------- the likelihood
@@ -89,14 +88,6 @@ class Likelihood:
 # --------------------------------------------------------------------------------------------- descent
 
 
-class Point(NamedTuple):
-    """Coefficients, the objective there, and half of Newton's decrement at the point before."""
-
-    w: Array
-    value: float
-    gain: float
-
-
 def minimise(
     Phi: Array,
     likelihood: Likelihood,
@@ -105,35 +96,21 @@ def minimise(
     *,
     tol: float = _TOL,
     max_iter: int = MAX_ITER,
-) -> Solution[Point]:
+) -> Solution[NewtonPoint]:
     """The coefficients w of least objective, to a decrement of `tol` events."""
-    scale = tol * likelihood.counts.sum()
 
     def value(w: Array) -> float:
         return likelihood.loss(Phi @ w) + alpha / 2 * float(w @ w)
 
-    def step(now: Point) -> Point:
-        g, h, P = likelihood.slopes(Phi @ now.w)
-        slope = Phi.T @ g + alpha * now.w
+    def slopes(w: Array) -> tuple[Array, Array]:
+        g, h, P = likelihood.slopes(Phi @ w)
         PPhi = P @ Phi
         H = (Phi.T * h) @ Phi - (PPhi.T * likelihood.counts) @ PPhi
         H[np.diag_indices_from(H)] += alpha
-        move = -cho_solve(cho_factor(H, check_finite=False), slope, check_finite=False)
-        fall, length = -float(slope @ move), 1.0
-        if fall / 2 <= scale:  # rounding decides whether the objective still falls
-            return Point(now.w + move, now.value - fall / 2, fall / 2)
-        while length > _SHORTEST_STEP:
-            reached = value(now.w + length * move)
-            if reached <= now.value - 1e-4 * length * fall:
-                return Point(now.w + length * move, reached, fall / 2)
-            length /= 2
-        return Point(now.w, now.value, 0.0)
+        return Phi.T @ g + alpha * w, H
 
     w = np.zeros(Phi.shape[1]) if start is None else start
-    begin = Point(w, value(w), np.inf)
-    # a step's gain is known once it is made: what it leaves over is smaller still
-    stop = StoppingRule(scale, "what a step gains", measure=lambda now: now.gain)
-    return iterate(step, lambda now: now.value, begin, stop=stop, max_iter=max_iter)
+    return minimise_convex(value, slopes, w, tol=tol * likelihood.counts.sum(), max_iter=max_iter)
 
 
 def factors(K: Array) -> tuple[Array, Array]:

@@ -25,7 +25,7 @@ from absentia.core import (
 from absentia.data import Views, concatenate_features
 from absentia.methods.learning import Classifier, Learner, Regressor
 from absentia.methods.prediction._composite import CanonicalOrder
-from absentia.methods.prediction._linear import Linear, fit_logistic, fit_ridge, fit_svm
+from absentia.methods.prediction._linear import Linear, LinearFit, fit_linear_classes, fit_linear_numbers
 from absentia.methods.prediction._trees import Trees, as_float32
 
 _N_TREES = {"forest": 500, "boosting": 100}
@@ -38,6 +38,7 @@ class _Fit(NamedTuple):
     model: Trees | Linear
     importance: Array
     strength: float | None = None
+    loo_proba: Array | None = None
 
 
 class _Problem(NamedTuple):
@@ -91,10 +92,10 @@ def _count_bins(table: Array) -> int:
     return int(np.clip(different.max(initial=0) + 1, 2, 255))
 
 
-def _linear(fit: Callable[..., tuple[Linear, float]]) -> Callable[[_Problem], _Fit]:
+def _linear(fit: Callable[..., LinearFit]) -> Callable[[_Problem], _Fit]:
     def learn(problem: _Problem) -> _Fit:
-        model, strength = fit(problem.table, problem.y, problem.weight, problem.strength)
-        return _Fit(model, np.linalg.norm(model.coef, axis=0), strength)
+        model, strength, loo_proba = fit(problem.table, problem.y, problem.weight, problem.strength)
+        return _Fit(model, np.linalg.norm(model.coef, axis=0), strength, loo_proba)
 
     return learn
 
@@ -102,10 +103,9 @@ def _linear(fit: Callable[..., tuple[Linear, float]]) -> Callable[[_Problem], _F
 _MODELS: dict[str, Callable[[_Problem], _Fit]] = {
     "forest": _forest,
     "boosting": _boosting,
-    "logistic": _linear(fit_logistic),
-    "linear": _linear(fit_logistic),
-    "svm": _linear(fit_svm),
-    "ridge": _linear(fit_ridge),
+    "logistic": _linear(fit_linear_classes),
+    "linear": _linear(fit_linear_classes),
+    "ridge": _linear(fit_linear_numbers),
 }
 
 
@@ -138,8 +138,12 @@ class _EarlyFusion(Learner):
         problem = _Problem(
             concatenate_features(train), targets, weight[rows], strength, self.n_trees, seed, classes
         )
-        self._model, self._importance, selected = _MODELS[self.model](problem)
-        return selected
+        fit = _MODELS[self.model](problem)
+        self._model, self._importance = fit.model, fit.importance
+        if fit.loo_proba is not None:
+            self.loo_proba_ = np.full((len(X), len(self.classes_)), np.nan)
+            self.loo_proba_[rows] = fit.loo_proba[:, self._class_order]
+        return fit.strength
 
     def _check_complete(self, train: Views, complete: Array, y: Array, classes: bool) -> None:
         """Refuse to learn from too few samples with every view, and say which view is lacking most."""
@@ -192,34 +196,32 @@ def _order_of_appearance(codes: Array, n_classes: int) -> Array:
 class EarlyFusionClassifier(_EarlyFusion, Classifier):
     """One model on the features of all views side by side: what is commonly done, to compare with.
 
-    Takes :class:`Views`, no kernels.  ``predict_proba`` gives the model's own probabilities; a support
-    vector machine has none, and learns them if ``probability`` says so.
+    Takes :class:`Views`, no kernels.
 
     Parameters
     ----------
-    model : "forest", "boosting", "logistic" (or "linear", the same) or "svm"
-        A random forest or gradient-boosted trees, which take an absent feature as it is; multinomial
-        logistic regression or a linear support vector machine, where it is the training mean.
+    model : "forest", "boosting" or "logistic" (or "linear", the same)
+        A random forest or gradient-boosted trees, which take an absent feature as it is; logistic
+        regression, where it is the training mean.
     complete_cases : bool, default False
         Learn only from samples that have every view.
     C : float or "cv"
-        Weight of the training errors of linear models, features standardised; "cv" selects it by five-fold
-        log-loss (of the svm: errors), from a grid that goes with the number of features.
+        Weight of the training errors of logistic regression, features standardised; "cv" selects it by the
+        log-loss of samples that are left out one at a time.
     n_trees : int, optional
         Trees of a forest, by default 500, or rounds of boosting, by default 100.
     class_weight : dict, "balanced" or None
         Factor on a sample's weight by class.
-    probability : bool, default False
-        Of the svm: offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more
-        fits), by which classes are decided then; without, the largest score decides.  The others have
-        probabilities in any case.
     random_state : int, Generator or None
         Seed of the trees; None is 0.
 
     Attributes
     ----------
     C_ : float or None
-        The C that was used, of linear models.
+        The C that was used, of logistic regression.
+    loo_proba_ : ndarray of shape (n_samples, n_classes)
+        Of logistic regression: probabilities of each training sample by the model without it; NaN for
+        samples that were not learned from.
     classes_, decision_weights_, names_in_, ids_, n_features_in_
 
     Examples
@@ -231,33 +233,21 @@ class EarlyFusionClassifier(_EarlyFusion, Classifier):
     (60, 2)
     """
 
-    model: Literal["forest", "boosting", "logistic", "linear", "svm"] = "forest"
+    model: Literal["forest", "boosting", "logistic", "linear"] = "forest"
     _: KW_ONLY
     complete_cases: bool = False
     C: Positive | Literal["cv"] = "cv"
     n_trees: PositiveInt | None = None
     class_weight: Any = None
-    probability: bool = False
     random_state: RandomState = None
 
     _takes = "views"
+    _own_probabilities = True
 
     def _learn(self, X: Views, y: Array, weight: Array) -> None:
         self.C_ = self._fit_model(X, y, weight, self.C, classes=True)
 
-    @property
-    def _own_probabilities(self) -> bool:  # type: ignore[override]
-        return self.model != "svm"
-
-    def _score(self, X: Views) -> Array:
-        if self._own_probabilities:
-            return super()._score(X)
-        scores, order = self._outputs(X), self._class_order
-        return scores[:, order] if scores.shape[1] > 1 else scores * (1 - 2 * order[0])
-
     def _predict_proba(self, X: Views) -> Array:
-        if not self._own_probabilities:
-            return super()._predict_proba(X)
         return self._outputs(X)[:, self._class_order]
 
 

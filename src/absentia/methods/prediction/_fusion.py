@@ -40,7 +40,7 @@ class LateFusion(PerViewClassifier):
     ----------
     estimator : classifier or None
         Any classifier of scikit-learn with ``predict_proba``, which gets the features of one view, or one
-        of absentia; None: a support vector machine on the view's kernel, its C by cross-validation.
+        of absentia; None: logistic regression on the view's kernel.
     rule : {"mean", "skill", "product"}, default "mean"
         Mean of the probabilities over the views that a sample has; log-odds weighted by what each view was
         worth on held-out samples; or product, which takes views for independent.
@@ -51,6 +51,9 @@ class LateFusion(PerViewClassifier):
 
     Attributes
     ----------
+    loo_proba_ : ndarray of shape (n_samples, n_classes)
+        Probabilities of each training sample by classifiers without it: left out alone, or in folds where
+        the classifiers do not tell; NaN for samples without a view or weight.
     skill_ : dict
         What each view is worth: the share of the log-loss of the class frequencies that its probabilities
         of held-out samples save.  Only with ``rule="skill"``.
@@ -72,11 +75,16 @@ class LateFusion(PerViewClassifier):
     kernel: Any = "rbf"
     class_weight: Any = None
 
+    def _learn(self, X: Any, y: Array, weight: Array) -> None:
+        super()._learn(X, y, weight)
+        self.loo_proba_ = self._by_sample(self._left_out, len(X))
+        del self._left_out
+
     def _learn_ordered(self, X: Any, y: Array, weight: Array) -> None:
         self._learn_views(X, y, weight)
         self._view_weights = np.ones(X.n_views)
+        proba = self._held_out_proba(X, y, weight)
         if self.rule == "skill":
-            proba = self._held_out_proba(X, y, weight)
             skills = np.array(
                 [
                     _skill(proba[v, has], y[has], weight[has], self._frequencies)
@@ -85,6 +93,7 @@ class LateFusion(PerViewClassifier):
             )
             self.skill_ = dict(zip(X.names, skills.tolist(), strict=True))
             self._view_weights = skills / max(float((X.observed @ skills).max()), 1e-12)
+        self._left_out = self._fuse(X, proba)
 
     def _counted(self, X: Any) -> Array:
         """Which views have probabilities of which rows; views x rows x 1."""
@@ -92,7 +101,10 @@ class LateFusion(PerViewClassifier):
         return np.asarray(X.observed.T & taught[:, None])[:, :, None]
 
     def _predict_proba_rows(self, X: Any) -> Array:
-        proba = self._view_proba(X)
+        return self._fuse(X, self._view_proba(X))
+
+    def _fuse(self, X: Any, proba: Array) -> Array:
+        """Probabilities of the rows out of those by their views, views x rows x classes."""
         if self.rule != "mean":
             log_odds = np.tensordot(self._view_weights, self._log_odds(proba), 1)
             return softmax_rows(np.log(self._frequencies) + log_odds)

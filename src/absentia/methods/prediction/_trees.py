@@ -18,6 +18,7 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from absentia.core import Array, serializable
+from absentia.methods.learning import to_probabilities
 
 _MAX_PAIRS = 1 << 20  # of a sample and a tree, that are followed at a time
 _LARGEST = float(np.finfo(np.float32).max)  # beyond, values are not told apart where they have four bytes
@@ -27,6 +28,7 @@ LINKS: dict[str, Callable[[Array], Array]] = {
     "identity": lambda sums: sums,
     "sigmoid": lambda sums: np.hstack([1 - expit(sums), expit(sums)]),
     "softmax": lambda sums: softmax(sums, axis=1),
+    "one against the rest": to_probabilities,
 }
 
 

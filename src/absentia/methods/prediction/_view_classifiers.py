@@ -82,8 +82,18 @@ class ViewClassifier(NamedTuple):
         Kernels are against all samples given to ``fit``.
         """
         given = subset(X, np.arange(len(X)), self.rows) if self.table is None else self.table(X)
-        proba = np.tile(self.rest, (len(X), 1))
-        proba[:, self.known] = (1 - self.rest.sum()) * self.estimator.predict_proba(given)
+        return self._of_all_classes(self.estimator.predict_proba(given))
+
+    def loo_proba(self, n: int, prior: Array) -> Array:
+        """Probabilities of the `n` samples given to ``fit``, each left out; `prior` of unknown classes."""
+        proba = np.tile(prior, (n, 1))
+        proba[self.rows] = self._of_all_classes(self.estimator.loo_proba_)
+        return proba
+
+    def _of_all_classes(self, known: Array) -> Array:
+        """Probabilities of all classes out of those that are known."""
+        proba = np.tile(self.rest, (len(known), 1))
+        proba[:, self.known] = (1 - self.rest.sum()) * known
         proba = np.maximum(proba, _MIN_PROBABILITY)
         return np.asarray(proba / proba.sum(axis=1, keepdims=True))
 
@@ -141,14 +151,19 @@ class PerViewClassifier(CompositeClassifier):
             self._columns[name] = rows
 
     def _held_out_proba(self, X: Any, y: Array, weight: Array) -> Array:
-        """Probabilities, views x samples x classes, by classifiers that have not seen the samples."""
+        """Probabilities, views x samples x classes, by classifiers that have not seen the samples.
+
+        Classifiers that tell what they say of samples left out are believed; others are learned from folds.
+        """
         proba = np.tile(self._frequencies, (X.n_views, len(X), 1))
         for v, name in enumerate(X.names):
-            rows = np.flatnonzero(X.observed[:, v])
-            view = subset(X.select([name]), rows, rows)
-            proba[v, rows] = _held_out_proba(
-                self._base(X, name), view, y[rows], weight[rows], self._frequencies
-            )
+            classifier, rows = self._view_classifiers[name], self._columns[name]
+            if classifier is not None and hasattr(classifier.estimator, "loo_proba_"):
+                proba[v, rows] = classifier.loo_proba(len(rows), self._frequencies)
+            elif classifier is not None:
+                view = subset(X.select([name]), rows, rows)
+                base = self._base(X, name)
+                proba[v, rows] = _held_out_proba(base, view, y[rows], weight[rows], self._frequencies)
         return proba
 
     def _view_proba(self, X: Any) -> Array:

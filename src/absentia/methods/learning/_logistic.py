@@ -1,0 +1,310 @@
+"""Logistic regression with a squared penalty on a kernel or on features, its strength by leave-one-out.
+
+Model
+-----
+Rows ``z_i`` are what is left of a kernel or table once it is centred and written in its principal axes,
+scaled so that their mean squared length is one: penalties then mean the same for every kernel.  For each
+class against the rest (of two classes: for the second) the weights minimise
+
+    sum_i s_i log(1 + exp(-y_i (b0 + z_i'b)))  +  1 / (2C) |b|^2 ,      y_i = +-1, s_i the sample's weight,
+
+by Newton's method, from small C to large, each begun where the last ended.  Of more than two classes the
+probabilities against the rest are divided by their sum.
+
+Leaving a sample out
+--------------------
+With H the Hessian at the solution, ``h_i = a_i' H^-1 a_i`` (``a_i = (1, z_i)``), slope ``g_i = s_i (p_i -
+[y_i = 1])`` and curvature ``W_i = s_i p_i (1 - p_i)``, the score of sample i by the machine without it is,
+but for terms of second order,
+
+    eta_i + h_i g_i / (1 - h_i W_i)
+
+(K. R. Rad and A. Maleki, "A scalable estimate of the out-of-sample prediction error via approximate
+leave-one-out cross-validation", JRSS B 82, 2020).  One decomposition gives all of them, and C is that of
+the least log-loss of these scores, the least C of equals.  ``1 - h_i W_i`` is kept above a hundredth: where
+classes separate, a sample may hold its own score alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh, solve_triangular
+from scipy.special import expit
+
+from absentia.core import Array, Positive, estimator, serializable
+from absentia.core.linalg import inverse_sqrt
+from absentia.core.optimize import Solution
+from absentia.data import KernelViews, order_for_learning
+from absentia.methods.learning._base import Classifier
+from absentia.methods.learning._machines import KernelMachine
+from absentia.methods.learning._newton import NewtonPoint, minimise_convex
+
+GRID = tuple(10.0**k for k in range(-2, 5))
+_TOL, _MAX_ITER = 1e-12, 100
+_PATH_TOL = 1e-8  # of fits that only tell which C is best
+_RANK = 1e-10  # axes with a smaller share of the largest variance are rounding
+MAX_AXES = 300  # principal axes that are learned along: the rest of a curved kernel is next to nothing
+_MIN_DENOMINATOR = 0.01
+MIN_PROBABILITY = 1e-4  # the least that leave-one-out counts a class as, so that one sample does not decide
+
+
+class Axes(NamedTuple):
+    """Principal axes of centred rows: ``Z = (T - center) @ back``, rows of mean squared length one."""
+
+    Z: Array  # rows x axes
+    back: Array  # columns of T x axes
+    center: Array  # (columns of T,)
+    size: float  # mean squared length of the centred rows before they were scaled
+
+    @classmethod
+    def of_table(cls, table: Array) -> "Axes":
+        """Of a table without gaps, rows x features."""
+        center = table.mean(axis=0)
+        T = table - center
+        if T.shape[1] > T.shape[0]:
+            values, U = eigh(T @ T.T)
+            root, U = _leading(values, U)
+            back = T.T @ (U / root)
+        else:
+            values, back = eigh(T.T @ T)
+            root, back = _leading(values, back)
+        return cls.scaled(T @ back, back, center)
+
+    @classmethod
+    def of_kernel(cls, K: Array) -> "Axes":
+        """Of a square kernel; new rows are kernel values with these samples.
+
+        Axes are orthogonal to the constant, so that means of new rows take no part.
+        """
+        means = K.mean(axis=0)
+        values, U = eigh(K - means - means[:, None] + means.mean())
+        root, U = _leading(values, U)
+        return cls.scaled(U * root, U / root, means)
+
+    @classmethod
+    def scaled(cls, Z: Array, back: Array, center: Array) -> "Axes":
+        """Rows along the axes, brought to a mean squared length of one."""
+        size = float((Z**2).sum(axis=1).mean()) or 1.0
+        return cls(Z / size**0.5, back / size**0.5, center, size)
+
+
+def _leading(values: Array, vectors: Array) -> tuple[Array, Array]:
+    """Square roots of the leading eigenvalues and their vectors, without those that are rounding."""
+    keep = np.flatnonzero(values > _RANK * max(float(values[-1]), np.finfo(float).tiny))[-MAX_AXES:]
+    return np.sqrt(values[keep]), vectors[:, keep]
+
+
+@serializable
+class LogisticModel(NamedTuple):
+    """Scores of rows, and the probabilities of the classes that they mean."""
+
+    coef: Array  # columns x classes, of two classes x 1
+    intercept: Array
+
+    def scores(self, rows: Array) -> Array:
+        """Of rows of the table or kernel that it was learned from, rows x classes (two classes: x 1)."""
+        return np.asarray(rows @ self.coef + self.intercept)
+
+    def predict_proba(self, rows: Array) -> Array:
+        """Probabilities of the classes, rows x classes."""
+        return to_probabilities(self.scores(rows))
+
+
+def to_probabilities(scores: Array) -> Array:
+    """Probabilities out of scores of classes against the rest, rows x classes."""
+    p = expit(scores)
+    if p.shape[1] == 1:
+        return np.hstack([1 - p, p])
+    p = np.maximum(p, np.finfo(float).tiny)
+    return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+
+class LogisticFit(NamedTuple):
+    """A model, its C, and what leaving out each sample says: probabilities, and log-loss for every C."""
+
+    model: LogisticModel
+    C: float
+    loo_proba: Array  # samples x classes
+    loo_curve: dict[float, float]
+    solution: Solution[NewtonPoint]  # of the class that took longest
+
+
+class _Rows(NamedTuple):
+    """What is learned from: rows with a constant, targets of each class against the rest, weights."""
+
+    A: Array
+    targets: list[Array]
+    y: Array
+    weight: Array
+
+    def solve(self, C: float, start: Sequence[Array], tol: float) -> list[Solution[NewtonPoint]]:
+        """The weights of each class, begun at `start`."""
+        pairs = zip(self.targets, start, strict=True)
+        return [_minimise(self.A, t, self.weight, 1 / C, b, tol) for t, b in pairs]
+
+    def leave_one_out(self, solutions: Sequence[Solution[NewtonPoint]]) -> tuple[Array, float]:
+        """Probabilities of every row without it, and their log-loss."""
+        pairs = zip(self.targets, solutions, strict=True)
+        scores = [_leave_one_out(self.A, t, self.weight, solution.state) for t, solution in pairs]
+        proba = to_probabilities(np.column_stack(scores))
+        true = np.maximum(proba[np.arange(len(self.y)), self.y], MIN_PROBABILITY)
+        return proba, float(-np.average(np.log(true), weights=self.weight))
+
+
+def fit_logistic(
+    axes: Axes, y: Array, weight: Array, n_classes: int, C: float | None = None
+) -> LogisticFit:
+    """Learn from rows of classes 0, 1, ..., each as much as its weight says; C by leave-one-out if None."""
+    A = np.hstack([np.ones((len(y), 1)), axes.Z])
+    targets = [(y == k).astype(float) for k in range(n_classes)][1 if n_classes == 2 else 0 :]
+    rows = _Rows(A, targets, y, weight)
+    start: Sequence[Array] = [np.zeros(A.shape[1])] * len(targets)
+    curve: dict[float, float] = {}
+    if C is None:
+        C, start, curve = _select(rows, start)
+    solutions = rows.solve(C, start, _TOL)
+    left_out, curve[C] = rows.leave_one_out(solutions)
+    b = np.array([solution.state.w for solution in solutions])
+    coef = axes.back @ b[:, 1:].T
+    slowest = max(solutions, key=lambda solution: (not solution.converged, solution.n_iter))
+    model = LogisticModel(coef, b[:, 0] - axes.center @ coef)
+    return LogisticFit(model, C, left_out, dict(sorted(curve.items())), slowest)
+
+
+def _select(rows: _Rows, start: Sequence[Array]) -> tuple[float, Sequence[Array], dict[float, float]]:
+    """The C of least log-loss of rows left out, weights near its own, and the losses of all C tried.
+
+    From the least C on, decade by decade, then half a decade to either side of the best.
+    """
+    points: dict[float, Sequence[Array]] = {}
+    curve: dict[float, float] = {}
+
+    def best() -> float:
+        return min(curve, key=lambda c: (round(curve[c], 9), c))
+
+    def evaluate(C: float, start: Sequence[Array]) -> None:
+        solutions = rows.solve(C, start, _PATH_TOL)
+        points[C] = [solution.state.w for solution in solutions]
+        curve[C] = rows.leave_one_out(solutions)[1]
+
+    for C in GRID:
+        evaluate(C, start)
+        start = points[C]
+        if 100 * best() <= C:  # two decades without a smaller loss
+            break
+    middle = best()
+    for C in (middle / 10**0.5, middle * 10**0.5):
+        evaluate(C, points[middle])
+    return best(), points[best()], curve
+
+
+def _minimise(
+    A: Array, y: Array, s: Array, penalty: float, start: Array, tol: float
+) -> Solution[NewtonPoint]:
+    """Weights of least penalised loss of classes 0 and 1."""
+    P = np.full(A.shape[1], penalty)
+    P[0] = 1e-12 * s.sum()  # the offset is free
+
+    def value(b: Array) -> float:
+        eta = A @ b
+        return float(s @ (np.logaddexp(0, eta) - y * eta) + P @ b**2 / 2)
+
+    def slopes(b: Array) -> tuple[Array, Array]:
+        p = expit(A @ b)
+        B = A * np.sqrt(s * p * (1 - p))[:, None]
+        H = B.T @ B
+        H[np.diag_indices_from(H)] += P
+        return A.T @ (s * (p - y)) + P * b, H
+
+    return minimise_convex(value, slopes, start, tol=tol * s.sum(), max_iter=_MAX_ITER)
+
+
+def _leave_one_out(A: Array, y: Array, s: Array, found: NewtonPoint) -> Array:
+    """Scores of the samples, each by the machine without it."""
+    eta = A @ found.w
+    p = expit(eta)
+    h = (solve_triangular(found.factor, A.T, lower=True, check_finite=False) ** 2).sum(axis=0)
+    return np.asarray(eta + h * s * (p - y) / np.maximum(1 - h * s * p * (1 - p), _MIN_DENOMINATOR))
+
+
+# ------------------------------------------------------------------------------------------ estimator
+
+
+@estimator
+class KernelLogistic(KernelMachine, Classifier):
+    """Logistic regression on the average of kernels; an absent view counts as zero.
+
+    Samples with few views are as long as others.  Probabilities come with it, without calibration, and so
+    does what the machine says of each training sample once that is left out.
+
+    Parameters
+    ----------
+    C : float or "loo", default "loo"
+        Weight of the training errors, the kernel having rows of unit mean square; ``"loo"`` selects it by
+        the log-loss of samples that are left out one at a time, in closed form.
+    class_weight : dict, "balanced" or None
+        Factor on the samples' weights by class.
+
+    Attributes
+    ----------
+    C_ : float
+    loo_proba_ : ndarray of shape (n_samples, n_classes)
+        Probabilities of each training sample by the machine without it; NaN for samples without weight.
+    loo_curve_ : dict
+        Log-loss of samples left out, for every C that was tried.
+    weights_, dual_coef_, bias_, support_, classes_, decision_weights_, names_in_, ids_
+
+    Examples
+    --------
+    >>> from absentia import KernelLogistic, ViewKernels, datasets, missingness
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> kernels = ViewKernels().fit_transform(views.hide(missingness.mcar(views, 0.2, random_state=0)))
+    >>> KernelLogistic().fit(kernels, y < 5).loo_proba_.shape
+    (60, 2)
+    """
+
+    C: Positive | Literal["loo"] = "loo"
+    _: KW_ONLY
+    class_weight: Any = None
+
+    _own_probabilities = True
+
+    def _learn(self, X: KernelViews, y: Array, weight: Array) -> None:
+        self._views, order = order_for_learning(X, y, weight)
+        counted = order[weight[order] > 0]
+        eta = np.zeros(X.n_views)
+        eta[self._views] = 1 / len(self._views)
+        length = inverse_sqrt(X.observed[counted] @ eta)
+        K = np.zeros((len(counted), len(counted)))
+        place = np.full(len(X), -1)
+        place[counted] = np.arange(len(counted))
+        for v in self._views:
+            rows = place[X.observed[:, v]]
+            seen = rows >= 0
+            K[np.ix_(rows[seen], rows[seen])] += eta[v] * X.block(X.names[v])[np.ix_(seen, seen)]
+        K *= length[:, None] * length
+        C = None if isinstance(self.C, str) else float(self.C)
+        fit = fit_logistic(Axes.of_kernel(K), y[counted], weight[counted], len(self.classes_), C)
+        self.C_, self.loo_curve_ = fit.C, fit.loo_curve
+        self.loo_proba_ = np.full((len(X), len(self.classes_)), np.nan)
+        self.loo_proba_[counted] = fit.loo_proba
+        self._weights = self._norms = np.tile(eta, (len(fit.model.intercept), 1))
+        self.weights_ = self._weights[0] if len(self._weights) == 1 else self._weights
+        self.dual_coef_ = np.zeros((len(fit.model.intercept), len(X)))
+        self.dual_coef_[:, counted] = (fit.model.coef * length[:, None]).T
+        self.bias_ = fit.model.intercept
+        self.support_ = np.sort(counted)
+        self.usable_ = np.asarray((self._coverage(X) > 0).any(axis=1))
+        self._set_convergence(fit.solution)
+
+    def _predict_proba(self, X: KernelViews) -> Array:
+        return to_probabilities(self._raw_scores(X))
+
+    def _rescale(self, X: KernelViews, scores: Array) -> Array:
+        return np.asarray(scores * inverse_sqrt(X.observed @ self._weights.T))
+
+    def contributions(self, X: KernelViews) -> Array:
+        """What each view adds to each row's score, rows x views x machines; the bias is left to none."""
+        return self._view_scores(self._check_rows(X))
