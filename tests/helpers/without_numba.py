@@ -2,4 +2,6 @@
 
 import sys
 
-sys.modules["numba"] = None  # type: ignore[assignment]
+
+def pytest_configure(config):
+    sys.modules["numba"] = None

@@ -26,7 +26,7 @@ from absentia.files._base import (
 from absentia.files._formats import TABLE_ENDINGS
 
 #: How a name ends -> the reader, as "module:function" in this package.
-_READERS = {
+READERS = {
     ".npz": "_reading:_read_npz_or_sparse",
     ".npy": "_reading:_read_single_array",
     ".mat": "_reading:_read_arrays_as_views",
@@ -235,7 +235,7 @@ def _drop_ignored(data: Views | KernelViews, options: Options) -> Views | Kernel
 def _find_ending(path: Path) -> str | None:
     """The ending by which a file is known, the longest that fits; None if it is not."""
     name = path.name.lower()
-    return max(filter(name.endswith, _READERS), key=len, default=None)
+    return max(filter(name.endswith, READERS), key=len, default=None)
 
 
 def find_reader(path: Path) -> Any:
@@ -243,7 +243,7 @@ def find_reader(path: Path) -> Any:
     known = _find_ending(path)
     if known is None:
         return _load(_FOLDER_READER) if path.is_dir() else None
-    return _load(_READERS[known])
+    return _load(READERS[known])
 
 
 def is_readable(path: Path) -> bool:
@@ -280,7 +280,7 @@ def _explain_unknown(path: Path) -> str:
         return "no such file"
     if how := explain_conversion(path):
         return f"is {how}"
-    return f"is of no known kind; it may be a folder of tables or end in {', '.join(sorted(_READERS))}"
+    return f"is of no known kind; it may be a folder of tables or end in {', '.join(sorted(READERS))}"
 
 
 # ---------------------------------------------------------------------------------- arrays of containers

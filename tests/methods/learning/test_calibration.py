@@ -7,9 +7,9 @@ from sklearn.model_selection import cross_val_predict
 from absentia import (
     AbsentMKLClassifier,
     AverageKernelSVC,
-    EarlyFusionClassifier,
     KernelViews,
     MKLClassifier,
+    MMAFClassifier,
     ViewKernels,
     Views,
     datasets,
@@ -177,4 +177,4 @@ def test_what_folds_lack_of_the_levels_is_not_warned_of():
     y = np.arange(30) % 2
     stage = np.where(np.arange(30) == 4, "rare", np.where(y > 0, "late", "early"))
     X = Views.from_dict({"a": pd.DataFrame({"stage": stage, "x": y + np.arange(30.0) / 9})})
-    assert EarlyFusionClassifier("svm", C=1.0, probability=True).fit(X, y).score(X, y) == 1
+    assert MMAFClassifier(probability=True).fit(X, y).score(X, y) == 1
