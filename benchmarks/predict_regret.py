@@ -26,13 +26,14 @@ from sklearn.preprocessing import StandardScaler
 
 from absentia.data import Coding, concatenate_features, make_folds
 from absentia.methods.prediction import LIBRARY
+from absentia.methods.prediction._auto import SHARPNESS
 from absentia.tasks import CLASSIFICATION
 
 FOLDS = 10
 MEMBERS = LIBRARY["features"]
 OTHERS = ("forest", "average", "cvkt-svm", "complete-cases")
 LOGISTIC = {"mean fill + logistic": None, "mean fill + balanced logistic": "balanced"}
-SHARPNESS = (0.0, 5.0, 10.0, 20.0, 40.0, 80.0, np.inf)
+GRID = (0.0, 5.0, 10.0, 20.0, 40.0, 80.0, np.inf)
 MIN_PROBABILITY = 1e-4
 
 
@@ -175,7 +176,7 @@ def print_left_out(results, best):
         "linear": [m for m in MEMBERS if "rbf" not in m],
         "no fusion": MEMBERS[:3],
     }
-    choices = [(name, sharpness) for name in menus for sharpness in SHARPNESS]
+    choices = [(name, sharpness) for name in menus for sharpness in GRID]
     table = np.array([[r.scores(r.combine(menus[m], s)) for m, s in choices] for r in results])
     left_out, chosen = np.zeros((len(results), 2)), []
     for name in sorted({r.set for r in results}):
@@ -196,7 +197,7 @@ def print_calibration(results):
     for words, large in (("160 samples or more", True), ("fewer", False)):
         some = [r for r in results if (len(r.y) >= 160) == large]
         if some:
-            ours = mean_by_set(some, [r.calibration_error(r.combine(MEMBERS, 20.0)) for r in some])
+            ours = mean_by_set(some, [r.calibration_error(r.combine(MEMBERS, SHARPNESS)) for r in some])
             theirs = mean_by_set(some, [r.calibration_error(r.said["mean fill + logistic"]) for r in some])
             print(f"Calibration error, {words}: auto {ours:.3f}, mean fill + logistic {theirs:.3f}")
 
@@ -214,7 +215,7 @@ def main():
     for task in small_tasks.tasks(["wine"] if given.quick else given.sets):
         result = Results(task, given.keep)
         result.compute([*MEMBERS, *OTHERS, *LOGISTIC])
-        row = {"auto": result.scores(result.combine(MEMBERS, 20.0))}
+        row = {"auto": result.scores(result.combine(MEMBERS, SHARPNESS))}
         row |= {m: result.scores(p, balanced="balanced" not in m) for m, p in result.said.items()}
         row["mean fill + logistic"] = result.scores(result.said["mean fill + logistic"], balanced=False)
         results.append(result)

@@ -29,7 +29,7 @@ def test_probabilities_are_the_mean_of_the_members_weighted_by_their_loss():
     np.testing.assert_allclose(fitted.predict_proba(views[80:]), wanted[:, fitted._class_order], atol=1e-12)
     table = fitted.candidates_
     losses = {name: row["loss"] for name, row in table.items()}
-    ratio = np.exp(-20 * (losses["zero"] - losses["fusion"]))
+    ratio = np.exp(-40 * (losses["zero"] - losses["fusion"]))
     assert table["zero"]["weight"] / table["fusion"]["weight"] == pytest.approx(ratio)
     assert fitted.sentence_.startswith("the average of ")
 
