@@ -211,7 +211,6 @@ def predictors():
         "forest": ab.EarlyFusionClassifier(n_trees=20),
         "boosting": ab.EarlyFusionClassifier("boosting", n_trees=20),
         "logistic": ab.EarlyFusionClassifier("logistic"),
-        "svm": ab.EarlyFusionClassifier("svm", probability=True),
     }
     values = {
         "ridge": ab.AbsentRegressor(),
