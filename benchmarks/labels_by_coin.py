@@ -6,8 +6,8 @@
 60 samples of pure noise, half of them in either class by a coin, described by 1, 2, 5, 50 or 2000 features
 in each of one or three views.  For every method: what ``fit`` prints (accuracy out of fold), what
 ``compare`` prints of it (balanced accuracy, AUC, log-loss), and what the default says of its members
-(``candidates_``: log-loss of samples left out).  A row has the mean over the seeds and how many standard errors it is from chance;
-log-loss may be worse than that of the frequencies (log 2), never better.
+(``candidates_``: log-loss of samples left out).  A row has the mean over the seeds and how many standard
+errors it is from chance; log-loss may be worse than that of the frequencies (log 2), never better.
 """
 
 import argparse
