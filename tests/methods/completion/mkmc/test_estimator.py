@@ -10,6 +10,7 @@ from absentia import (
     KernelViews,
     MeanFill,
     ViewKernels,
+    Views,
     datasets,
     metrics,
     missingness,
@@ -319,3 +320,19 @@ def test_fewer_features_spread_the_draws_more():
         for m in (400, None)
     )
     assert tight < 0.5 * loose
+
+
+@pytest.mark.parametrize("covariance", ["pca", "fa", "full"])
+def test_the_order_of_samples_and_views_chooses_no_optimum(covariance):
+    """Of kernels of rank three the likelihood has several optima, and is flat around them."""
+    rng = np.random.default_rng(1)
+    state = rng.standard_normal((40, 3))
+    views = Views.from_dict({f"view {v}": state @ rng.standard_normal((3, 3)) for v in range(4)})
+    views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    kernels = ViewKernels("linear").fit_transform(views)
+    completed = MKMC(covariance, n_components=5).fit_transform(kernels)
+    turn, names = np.random.default_rng(1).permutation(40), kernels.names[::-1]
+    turned = MKMC(covariance, n_components=5).fit_transform(kernels.select(names)[np.ix_(turn, turn)])
+    for name in names:
+        wanted = np.asarray(completed.block(name))[np.ix_(turn, turn)]
+        np.testing.assert_allclose(turned.block(name), wanted, atol=1e-6 * np.abs(wanted).max())

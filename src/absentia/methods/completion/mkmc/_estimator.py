@@ -81,7 +81,7 @@ from absentia.core import (
 )
 from absentia.core.linalg import cholesky, invert_permutation, symmetrize
 from absentia.core.optimize import Callback, Status
-from absentia.data import AbsenceWarning, KernelViews, order_kernels
+from absentia.data import AbsenceWarning, KernelViews, order_for_learning, order_kernels
 from absentia.methods.completion._base import Coordinates
 from absentia.methods.completion.mkmc._coordinates import locate_absent, locate_new, view_moments
 from absentia.methods.completion.mkmc._imputation import add_blocks, complete_kernels, complete_rows
@@ -211,22 +211,27 @@ class MKMC(ModelSelection):
         self.groups_ = X.components()
         if not (self.groups_ >= 0).any():
             raise ValueError("no sample has any view; there is nothing to learn from")
-        samples = np.flatnonzero(self.groups_ >= 0)
-        self._train, self._positions = X, invert_permutation(order_kernels(X).among(samples))
+        # in an order that the data decide: the likelihood has several optima, and rounding must not choose
+        names, order = _canonical_names_and_order(X)
+        straight = names == X.names and np.array_equal(order, np.arange(len(X)))
+        self._train = X if straight else X.select(names)[np.ix_(order, order)]
+        samples = np.flatnonzero(self.groups_[order] >= 0)
+        self._positions = invert_permutation(order_kernels(self._train).among(samples))
         form, self.n_components_ = self._select_form(samples)
-        self.center_, self.view_scales_ = form.center, form.scales
         _warn_of_groups(self.groups_, "what the views' means say" if form.center else "zero")
-        views = [view for view in form.view_kernels(X, samples) if len(view.v)]
+        views = [view for view in form.view_kernels(self._train, samples) if len(view.v)]
         model, solution, self.n_evaluations_ = self._solver().solve(views, len(samples), self.n_components_)
         self._set_convergence(solution)
         if self.groups_.max() > 0:
-            model = model.decouple(self.groups_[samples])
+            model = model.decouple(self.groups_[order[samples]])
         if self._is_checked(len(samples)) and self.n_components_ is not None:
             self._warn_of_excess(form, self.n_components_)
-        self.model_ = model.pad(samples, len(X))
+        scales = dict(zip(names, form.scales, strict=True))
+        self.center_, self.view_scales_ = form.center, np.array([scales[name] for name in X.names])
+        self._train, self.model_ = X, model.pad(order[samples], len(X))
         if isinstance(self.model_, LowRankPlusDiagonal):
-            self._moments = view_moments(X, form, self.model_)
-            self._bases, self._coordinates = locate_absent(X, form, self.model_, self._moments)
+            self._moments = view_moments(X, self._form, self.model_)
+            self._bases, self._coordinates = locate_absent(X, self._form, self.model_, self._moments)
 
     def _is_checked(self, size: int) -> bool:
         """Whether it is checked that the components are not too many: where hiding did not choose them."""
@@ -311,6 +316,15 @@ class MKMC(ModelSelection):
                     for name, present, scale, center in views
                 }
             )
+
+
+def _canonical_names_and_order(X: KernelViews) -> tuple[tuple[str, ...], Array]:
+    """Names of views and positions of samples in an order of their own; as they came if not in memory."""
+    if not in_memory(X):
+        return X.names, np.arange(len(X))
+    views, order = order_for_learning(X)
+    seen = tuple(X.names[v] for v in views)
+    return (*seen, *(name for name in X.names if name not in seen)), order
 
 
 def _warn_of_groups(groups: Array, level: str) -> None:
