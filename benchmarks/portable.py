@@ -1,4 +1,4 @@
-"""Numbers that users see, on other processors: do the demo's table and the README's fit and predict agree?
+"""Numbers that users see, on other processors: do the demo's table and an example of fit and predict agree?
 
 Every setting is a process of its own: OpenBLAS with the kernels it chooses here and with those of other
 processors (``OPENBLAS_CORETYPE``), one and two threads.  What is printed must agree, CPU seconds aside, and
@@ -60,7 +60,7 @@ def demo(n_samples: int, cells: dict[str, str], numbers: dict[str, float]) -> No
 
 
 def example(n_samples: int, cells: dict[str, str], numbers: dict[str, float]) -> None:
-    """What the README's example of fit and predict prints and writes."""
+    """What an example of fit and predict prints and writes."""
     from sklearn.model_selection import train_test_split
 
     from absentia import datasets, io, missingness
@@ -85,7 +85,7 @@ def example(n_samples: int, cells: dict[str, str], numbers: dict[str, float]) ->
             else:
                 cells[place] = cell
     right = sum(line[1] == str(label) for line, label in zip(table[1:], y_new, strict=True))
-    cells["README: share that is right"] = f"{right / len(y_new):.0%}"
+    cells["predicted.csv: share that is right"] = f"{right / len(y_new):.0%}"
 
 
 def printed(arguments: list[str]) -> list[str]:

@@ -75,6 +75,7 @@ def commands(block):
     "docs/inspection.md",
     "docs/pma.md",
     "docs/prediction.md",
+    "docs/recipes.md",
     "docs/regression.md",
     "docs/scale.md",
     "docs/survival.md",

@@ -2,6 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from absentia import AverageKernelSVC, ViewKernels, Views
 from absentia.data import AbsenceWarning
@@ -59,3 +63,23 @@ def test_files_are_written_into_new_folders_only(tmp_path):
     with pytest.raises(FileError, match="is there already; give the name of a new folder"):
         write_cohort(tmp_path / "c", tmp_path / "b")
     assert not (tmp_path / "c").exists()
+
+
+def discrimination(table, subtype, name):
+    """How well a view alone tells a subtype from the others: area under the curve of held-out patients."""
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.01))
+    return cross_val_score(model, table, subtype[table.index] == name, scoring="roc_auc").mean()
+
+
+def test_each_view_tells_a_subtype_that_the_other_hardly_tells():
+    cohort = make_cohort(3)
+    subtype = cohort.labels["subtype"]
+    subtype = subtype[subtype.isin(["Basal", "Her2", "LumA"])]
+    expression, methylation = (
+        table.loc[table.index.isin(subtype.index)]
+        for table in (cohort.tables["expression"], cohort.tables["methylation"])
+    )
+    assert (
+        discrimination(expression, subtype, "Basal") > discrimination(methylation, subtype, "Basal") + 0.1
+    )
+    assert discrimination(methylation, subtype, "Her2") > discrimination(expression, subtype, "Her2") + 0.1

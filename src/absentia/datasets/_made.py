@@ -24,6 +24,8 @@ _STAGES = ("I", "II", "III", "IV")
 _MISSING = ("", "NA", "N/A", "?")  # how people write that a label is unknown
 _ABSENT = {"expression": 30, "methylation": 41, "clinical": 14}  # of 159 patients
 _UNLABELLED = {"Basal": 5, "Her2": 4, "LumA": 10}
+_DISTANCE = 2.5  # of a subtype from the others along its factor, in standard deviations
+_BLUR = 2.0  # standard deviation of what a view adds to the factor that the other one shows
 _N_NEW = 40
 _WITHOUT_TABLES = "P-1013"  # has a label and no table
 
@@ -154,20 +156,25 @@ def make_cohort(random_state: RandomState = None) -> _Cohort:
 
 
 def _draw_tables(rng: np.random.Generator, classes: Array, ids: Array) -> dict[str, Any]:
-    """All three views of everybody: factors that go with the subtype, seen through each view's loadings."""
+    """All three views of everybody, none of which tells the whole answer.
+
+    One factor sets Basal apart, another Her2.  Expression shows the first as it is and the second blurred,
+    methylation the other way round, each among two factors of its own; the clinic sees a little of both.
+    """
     import pandas as pd
 
     n, index = len(classes), pd.Index(ids.tolist(), name="patient")
-    centres = 1.1 * rng.standard_normal((3, 4))
-    factors = centres[classes] + rng.standard_normal((n, 4))
+    factors = _DISTANCE * (classes[:, None] == [0, 1]) + rng.standard_normal((n, 2))
 
-    def measure(width: int, noise: float) -> Array:
-        return factors @ rng.standard_normal((4, width)) / 2 + noise * rng.standard_normal((n, width))
+    def measure(width: int, own: int, noise: float) -> Array:
+        seen = factors + _BLUR * (np.arange(2) != own) * rng.standard_normal((n, 2))
+        seen = np.hstack([seen, rng.standard_normal((n, 2))])
+        return seen @ rng.standard_normal((4, width)) / 2 + noise * rng.standard_normal((n, width))
 
     genes = [f"gene_{k:03d}" for k in range(1, 201)]
     sites = [f"cg{k:05d}" for k in rng.permutation(99_999)[:120]]
-    expression = pd.DataFrame(np.round(6 + measure(200, 1.5), 3), index, genes)
-    methylation = pd.DataFrame(np.round(1 / (1 + np.exp(-measure(120, 1.2))), 4), index, sites)
+    expression = pd.DataFrame(np.round(6 + measure(200, 0, 1.5), 3), index, genes)
+    methylation = pd.DataFrame(np.round(1 / (1 + np.exp(-measure(120, 1, 1.2))), 4), index, sites)
     score = factors[:, 0] + 0.7 * rng.standard_normal(n)
     stage = np.digitize(score, np.quantile(score, [0.3, 0.65, 0.9]))
     clinical = pd.DataFrame(

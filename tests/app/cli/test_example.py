@@ -52,7 +52,7 @@ def test_what_is_there_is_shown_in_a_line_for_each_view(cohort):
     lines = [" ".join(line.split()) for line in said.stdout.splitlines()]
     assert "expression 129 of 159 81% 200 numeric" in lines
     assert (
-        "clinical 145 of 159 91% 2 numeric, 3 categorical (sex, stage, ER) -> one-hot, 13 values missing"
+        "clinical 145 of 159 91% 2 numeric, 3 categorical (sex, stage, ER) -> one-hot, 18 values missing"
         in lines
     )
     assert (
