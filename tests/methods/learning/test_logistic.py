@@ -103,3 +103,29 @@ def test_balanced_weights_move_probabilities_to_the_rare_class():
     rare = (y == 2).astype(int)
     plain, balanced = (KernelLogistic(1.0, class_weight=w).fit(kernels, rare) for w in (None, "balanced"))
     assert balanced.predict_proba(kernels)[:, 1].mean() > plain.predict_proba(kernels)[:, 1].mean() + 0.1
+
+
+def test_factors_give_what_whole_kernels_give(monkeypatch):
+    from absentia.data import _kernel_checks
+
+    X, y = made(80, 12, 3)
+    views = Views.from_dict({"a": X[:, :5], "b": X[:, 5:]})
+    views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    kernels = ViewKernels("linear", approx="nystrom", n_landmarks=40).fit_transform(views)
+    whole = KernelLogistic().fit(kernels, y)
+    monkeypatch.setattr(_kernel_checks, "FEW", 20)
+    factored = KernelLogistic().fit(kernels, y)
+    assert pytest.approx(whole.C_) == factored.C_
+    np.testing.assert_allclose(factored.predict_proba(kernels), whole.predict_proba(kernels), atol=1e-6)
+    np.testing.assert_allclose(factored.loo_proba_, whole.loo_proba_, atol=1e-6)
+
+
+def test_leading_axes_of_large_tables_are_found_by_projections(monkeypatch):
+    from absentia.methods.learning import _logistic
+
+    X, y = made(120, 60)
+    whole = fit_logistic(Axes.of_table(X), y, np.ones(120), 2, C=1.0)
+    monkeypatch.setattr(_logistic, "_MAX_DECOMPOSED", 30)
+    monkeypatch.setattr(_logistic, "MAX_AXES", 60)
+    projected = fit_logistic(Axes.of_table(X), y, np.ones(120), 2, C=1.0)
+    np.testing.assert_allclose(projected.model.scores(X), whole.model.scores(X), atol=1e-6)

@@ -32,11 +32,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy.linalg import eigh, solve_triangular
 from scipy.special import expit
+from sklearn.utils.extmath import randomized_svd
 
-from absentia.core import Array, Positive, estimator, serializable
+from absentia.core import Array, Positive, estimator, get_factors, serializable
 from absentia.core.linalg import inverse_sqrt
 from absentia.core.optimize import Solution
-from absentia.data import KernelViews, order_for_learning
+from absentia.data import KernelViews, order_for_learning, prefers_factors
 from absentia.methods.learning._base import Classifier
 from absentia.methods.learning._machines import KernelMachine
 from absentia.methods.learning._newton import NewtonPoint, minimise_convex
@@ -46,6 +47,9 @@ _TOL, _MAX_ITER = 1e-12, 100
 _PATH_TOL = 1e-8  # of fits that only tell which C is best
 _RANK = 1e-10  # axes with a smaller share of the largest variance are rounding
 MAX_AXES = 300  # principal axes that are learned along: the rest of a curved kernel is next to nothing
+_MAX_DECOMPOSED = (
+    3000  # rows and columns; of larger tables the leading axes are found by random projections
+)
 _MIN_DENOMINATOR = 0.01
 MIN_PROBABILITY = 1e-4  # the least that leave-one-out counts a class as, so that one sample does not decide
 
@@ -63,6 +67,9 @@ class Axes(NamedTuple):
         """Of a table without gaps, rows x features."""
         center = table.mean(axis=0)
         T = table - center
+        if min(T.shape) > _MAX_DECOMPOSED:
+            _, _, vectors = randomized_svd(T, MAX_AXES, random_state=0)
+            return cls.scaled(T @ vectors.T, vectors.T, center)
         if T.shape[1] > T.shape[0]:
             values, U = eigh(T @ T.T)
             root, U = _leading(values, U)
@@ -128,6 +135,7 @@ class LogisticFit(NamedTuple):
     C: float
     loo_proba: Array  # samples x classes
     loo_curve: dict[float, float]
+    dual: Array  # samples x machines: coefficients of the samples with the same scores
     solution: Solution[NewtonPoint]  # of the class that took longest
 
 
@@ -170,7 +178,9 @@ def fit_logistic(
     coef = axes.back @ b[:, 1:].T
     slowest = max(solutions, key=lambda solution: (not solution.converged, solution.n_iter))
     model = LogisticModel(coef, b[:, 0] - axes.center @ coef)
-    return LogisticFit(model, C, left_out, dict(sorted(curve.items())), slowest)
+    # axes are orthogonal: coordinates of the samples, over the sum of their squares, lead back to an axis
+    dual = axes.Z @ (b[:, 1:] / (axes.size * np.maximum((axes.Z**2).sum(axis=0), 1e-300))).T
+    return LogisticFit(model, C, left_out, dict(sorted(curve.items())), dual, slowest)
 
 
 def _select(rows: _Rows, start: Sequence[Array]) -> tuple[float, Sequence[Array], dict[float, float]]:
@@ -232,6 +242,29 @@ def _leave_one_out(A: Array, y: Array, s: Array, found: NewtonPoint) -> Array:
 # ------------------------------------------------------------------------------------------ estimator
 
 
+def _average_axes(X: KernelViews, views: Array, samples: Array, length: Array) -> Axes:
+    """Principal axes of the average of some views' kernels, of `samples`, each scaled by its `length`.
+
+    Many samples whose kernels have factors are described by these, side by side: n x n is never formed.
+    """
+    place = np.full(len(X), -1)
+    place[samples] = np.arange(len(samples))
+    share, factored = 1 / len(views), prefers_factors(X.select([X.names[v] for v in views]))
+    K = np.zeros((0, 0) if factored else (len(samples), len(samples)))
+    tables = []
+    for v in views:
+        rows = place[X.observed[:, v]]
+        seen = rows >= 0
+        if factored:
+            Phi = np.asarray(get_factors(X.operator(X.names[v]))[0])
+            table = np.zeros((len(samples), Phi.shape[1]))
+            table[rows[seen]] = share**0.5 * Phi[seen]
+            tables.append(table * length[:, None])
+        else:
+            K[np.ix_(rows[seen], rows[seen])] += share * X.block(X.names[v])[np.ix_(seen, seen)]
+    return Axes.of_table(np.hstack(tables)) if factored else Axes.of_kernel(K * length[:, None] * length)
+
+
 @estimator
 class KernelLogistic(KernelMachine, Classifier):
     """Logistic regression on the average of kernels; an absent view counts as zero.
@@ -277,23 +310,16 @@ class KernelLogistic(KernelMachine, Classifier):
         eta = np.zeros(X.n_views)
         eta[self._views] = 1 / len(self._views)
         length = inverse_sqrt(X.observed[counted] @ eta)
-        K = np.zeros((len(counted), len(counted)))
-        place = np.full(len(X), -1)
-        place[counted] = np.arange(len(counted))
-        for v in self._views:
-            rows = place[X.observed[:, v]]
-            seen = rows >= 0
-            K[np.ix_(rows[seen], rows[seen])] += eta[v] * X.block(X.names[v])[np.ix_(seen, seen)]
-        K *= length[:, None] * length
         C = None if isinstance(self.C, str) else float(self.C)
-        fit = fit_logistic(Axes.of_kernel(K), y[counted], weight[counted], len(self.classes_), C)
+        axes = _average_axes(X, self._views, counted, length)
+        fit = fit_logistic(axes, y[counted], weight[counted], len(self.classes_), C)
         self.C_, self.loo_curve_ = fit.C, fit.loo_curve
         self.loo_proba_ = np.full((len(X), len(self.classes_)), np.nan)
         self.loo_proba_[counted] = fit.loo_proba
         self._weights = self._norms = np.tile(eta, (len(fit.model.intercept), 1))
         self.weights_ = self._weights[0] if len(self._weights) == 1 else self._weights
         self.dual_coef_ = np.zeros((len(fit.model.intercept), len(X)))
-        self.dual_coef_[:, counted] = (fit.model.coef * length[:, None]).T
+        self.dual_coef_[:, counted] = (fit.dual * length[:, None]).T
         self.bias_ = fit.model.intercept
         self.support_ = np.sort(counted)
         self.usable_ = np.asarray((self._coverage(X) > 0).any(axis=1))

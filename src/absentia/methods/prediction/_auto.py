@@ -20,7 +20,7 @@ from sklearn.base import clone
 
 from absentia.core import Array, RandomState, estimator, make_callback, warn
 from absentia.core.optimize import Callback, Progress
-from absentia.data import KernelViews, make_folds, show_id
+from absentia.data import MANY_SAMPLES, KernelViews, make_folds, show_id
 from absentia.kernels import ViewKernels
 from absentia.methods import catalogue
 from absentia.methods.learning import Classifier, log_loss, subset
@@ -31,6 +31,7 @@ from absentia.methods.prediction._kernel_pipeline import decide_approximation, r
 LIBRARY = {
     "features": ("linear", "cvkt-linear", "cvkt-rbf", "fusion-linear", "fusion-rbf"),
     "kernels": ("completed", "fusion"),
+    "many": ("linear", "fusion-linear", "fusion-rbf"),  # linear in the samples
 }
 FOLDS = 5  # in which members are held out that do not tell what they say of samples left out
 _MIN_CLASS_SIZE = 3
@@ -49,7 +50,8 @@ class AutoClassifier(CompositeClassifier):
     candidates : "auto", list of names or dict of classifiers, default "auto"
         Names of ``absentia fit --list`` that give probabilities, or classifiers of absentia by name.
         ``"auto"``: logistic regression on all features side by side, on completed linear and rbf kernels,
-        and on each view; of kernels, on completed ones and on each.
+        and on each view; of kernels, on completed ones and on each; of more than 5000 samples, side by
+        side and on each view, whose kernels are given by factors then.
     kernel : str or ViewKernels, default "rbf"
         Of candidates by name whose kernel is not part of the name; ``"precomputed"`` says that kernels
         will come.
@@ -139,7 +141,8 @@ class AutoClassifier(CompositeClassifier):
     def _library(self, X: Any) -> dict[str, Any]:
         given = self.candidates
         if isinstance(given, str) and given == "auto":
-            given = LIBRARY["kernels" if isinstance(X, KernelViews) else "features"]
+            usual = "kernels" if isinstance(X, KernelViews) else "features"
+            given = LIBRARY["many" if len(X) > MANY_SAMPLES and usual == "features" else usual]
         if isinstance(given, Mapping):
             return {str(name): clone(candidate) for name, candidate in given.items()}
         if isinstance(given, str) or not all(isinstance(name, str) for name in given) or not len(given):
