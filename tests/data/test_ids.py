@@ -18,15 +18,8 @@ from absentia import (
     ViewKernels,
     Views,
 )
-from absentia.data._ids import (
-    align_ids,
-    as_ids,
-    check_unique_ids,
-    find_duplicates,
-    find_holders,
-    id_list,
-    normalize_id,
-)
+from absentia.data import as_ids, check_unique_ids, find_duplicates, normalize_id
+from absentia.data._ids import align_ids, find_holders, id_list
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,9 @@ from absentia import (
 )
 from absentia.data import make_folds, order_for_learning
 from absentia.methods.learning import _selection as module
+from absentia.methods.learning import log_loss, select_C
 from absentia.methods.learning._calibration import SigmoidCalibration
-from absentia.methods.learning._selection import GRID, log_loss, select_C
+from absentia.methods.learning._selection import GRID
 
 
 def kernel(x):
