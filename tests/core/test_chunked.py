@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 
 from absentia import MKMC, KernelViews
-from absentia.core._chunked import Chunked, ChunkedGram, _PickedArray, as_dask
-from absentia.core._operators import Dense, Gram, Operator
+from absentia.core import Chunked, ChunkedGram, Dense, Gram, Operator, as_dask
+from absentia.core._chunked import _PickedArray
 from absentia.data import _order as draws
 from absentia.methods.completion.mkmc import _solver
 from conftest import random_problem

@@ -11,8 +11,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from absentia.core._estimator import Estimator, Iterative, estimator
-from absentia.core._parameters import Positive, PositiveInt
+from absentia.core import Estimator, Iterative, Positive, PositiveInt, estimator
 from absentia.core.optimize import Solution, Status
 
 

@@ -34,6 +34,16 @@ def test_logdet_divergence_is_unchanged_by_a_common_transformation():
 def test_logdet_divergence_of_matrices_of_different_size_says_so():
     with pytest.raises(ValueError, match=r"\(3, 3\) and \(4, 4\)"):
         linalg.logdet_divergence(np.eye(3), np.eye(4))
+    for wrong in (np.ones((2, 3)), np.ones(3)):
+        with pytest.raises(ValueError, match="two square matrices of one size are wanted"):
+            linalg.logdet_divergence(wrong, wrong)
+
+
+def test_logdet_divergence_says_which_matrix_is_not_positive_definite():
+    good, bad = np.eye(2), np.diag([1.0, -1.0])
+    for pair, word in (((bad, good), "first matrix"), ((good, bad), "second matrix")):
+        with pytest.raises(linalg.NotPositiveDefiniteError, match=rf"^{word} \(2x2\) is not positive"):
+            linalg.logdet_divergence(*pair)
 
 
 def test_cholesky_names_the_matrix_that_fails():
@@ -44,6 +54,57 @@ def test_cholesky_names_the_matrix_that_fails():
 def test_cholesky_inverse_has_both_triangles():
     A = spd(7)
     np.testing.assert_allclose(linalg.cholesky_inverse(linalg.cholesky(A)) @ A, np.eye(7), atol=1e-9)
+    with pytest.raises(linalg.NotPositiveDefiniteError, match=r"^matrix \(2x2\) is singular"):
+        linalg.cholesky_inverse(np.diag([1.0, 0.0]))
+
+
+def test_kernels_are_centred_as_their_features_are(rng):
+    X = rng.normal(size=(6, 3)) + 2
+    away = X - X.mean(axis=0)
+    np.testing.assert_allclose(linalg.center_kernel(X @ X.T), away @ away.T, atol=1e-12)
+    assert linalg.center_kernel(np.zeros((0, 0))).shape == (0, 0)
+
+
+def test_a_kernel_of_one_point_is_constant_and_one_of_two_is_not():
+    assert linalg.is_constant_kernel(np.zeros((0, 0)))
+    for dtype, below, above in ((np.float64, 1e-11, 1e-7), (np.float32, 1e-6, 1e-3)):
+        X = np.ones((5, 1))
+        assert linalg.is_constant_kernel((7 * X @ X.T).astype(dtype))
+        for size, constant in ((below, True), (above, False)):
+            K = (X @ X.T + size * np.diag([1.0, -1, 0, 0, 0])).astype(dtype)
+            K[0, 0] += 4 * size
+            assert linalg.is_constant_kernel(K) == constant
+
+
+def test_distances_are_those_of_pairs_and_never_negative(rng):
+    A, B = rng.normal(size=(4, 3)), rng.normal(size=(5, 3))
+    wanted = ((A[:, None] - B[None]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(linalg.squared_distances(A, B), wanted, rtol=1e-10)
+    far = A + 1e6
+    assert (linalg.squared_distances(far, far) >= 0).all()
+
+
+def test_what_has_no_length_stays_nothing():
+    np.testing.assert_array_equal(linalg.inverse_sqrt(np.array([4.0, 0.0, 0.25, -1.0])), [0.5, 0, 2, 0])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_thin_products_are_summed_in_double_precision(rng, dtype):
+    A, B = rng.normal(size=(50, 2)).astype(dtype), rng.normal(size=(50, 3)).astype(dtype)
+    found = linalg.thin_gram(A, B, chunk=7)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, A.T.astype(float) @ B, rtol=1e-5)
+    large = np.array([[1e8], [1.0], [-1e8]], dtype)  # in single precision 1e8 + 1 is 1e8
+    assert linalg.thin_gram(large, np.ones((3, 1), dtype), chunk=1).item() == 1.0
+
+
+def test_what_is_handed_out_cannot_be_written_to():
+    own = np.zeros(3)
+    found = linalg.as_readonly(own)
+    with pytest.raises(ValueError, match="read-only"):
+        found[0] = 1
+    own[0] = 1
+    assert found[0] == 1
 
 
 @pytest.mark.parametrize(
@@ -56,13 +117,31 @@ def test_cholesky_inverse_has_both_triangles():
         ([-1.0, -1.0, -1.0], True),
     ],
 )
-def test_indefinite_tells_rounding_from_negative_eigenvalues(eigenvalues, bad):
+@pytest.mark.parametrize("unit", [1e-150, 0.3, 1.0, 1e150])
+def test_indefinite_tells_rounding_from_negative_eigenvalues(eigenvalues, bad, unit):
     U = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
-    A = linalg.symmetrize((U * eigenvalues) @ U.T)
+    A = unit * linalg.symmetrize((U * eigenvalues) @ U.T)
     found = linalg.psd_violation(A)
     assert (found is not None) == bad
     if bad:
-        assert found[0] == pytest.approx(min(eigenvalues))
+        assert found == pytest.approx((unit * min(eigenvalues), unit * max(eigenvalues)), rel=1e-6)
+
+
+def test_what_counts_as_rounding_is_measured_by_the_largest_eigenvalue():
+    U = np.linalg.qr(np.column_stack([[1.0, 1, 1, 1], [1, -1, 0, 0], [1, 1, -2, 0], [1, 1, 1, -3]]))[0]
+    for lowest, bad in ((-0.9e-6, False), (-1.1e-6, True)):
+        # the largest lies across what a few powers of a vector of ones could find
+        A = linalg.symmetrize((U * [0.1, 1.0, 0.2, lowest]) @ U.T)
+        assert (linalg.psd_violation(A) is not None) == bad
+        assert (linalg.psd_violation(A, tol=1e-7) is not None) is True
+
+
+def test_small_and_hollow_matrices_are_judged_too():
+    assert linalg.psd_violation(np.zeros((0, 0))) is None
+    assert linalg.psd_violation(np.zeros((3, 3))) is None
+    assert linalg.psd_violation(np.array([[-2.0]])) == (-2.0, -2.0)
+    assert linalg.psd_violation(np.array([[0.0, 3.0], [3.0, 0.0]])) == pytest.approx((-3.0, 3.0))
+    assert linalg.extreme_eigenvalues(np.diag([2.0, -1.0, 5.0])) == (-1.0, 5.0)
 
 
 def test_indefinite_accepts_single_precision_kernels():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia.core._operators import Dense, Gram, LowRankPlusDiagonal, Operator, PDOperator, Scaled
+from absentia.core import Dense, Gram, LowRankPlusDiagonal, Operator, PDOperator, Scaled
 
 N = 12
 

@@ -1,18 +1,19 @@
 """The one loop and how it ends, and steps that make it fast."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from absentia.core.optimize import (
+    AccelerationState,
     DescentState,
     GradientEvaluation,
     Progress,
     Status,
     StoppingRule,
     UpdateEvaluation,
-    _relative_change,
     accelerate,
     add_scaled,
     descend,
@@ -20,6 +21,7 @@ from absentia.core.optimize import (
     iterate,
     make_quasi_newton_step,
     refine_minimum,
+    squarem,
 )
 
 
@@ -31,8 +33,8 @@ def test_converges_and_keeps_the_objective_after_each_step():
     solution = iterate(halve, lambda x: 1 + x, 1.0, stop=StoppingRule(1e-3), max_iter=100)
     assert solution.status is Status.CONVERGED
     np.testing.assert_allclose(solution.trace, 1 + 0.5 ** np.arange(1, solution.n_iter + 1))
-    assert _relative_change(*solution.trace[-2:]) < 1e-3
-    assert _relative_change(*solution.trace[-3:-1]) >= 1e-3
+    change = np.abs(np.diff(solution.trace)) / np.abs(solution.trace[:-1])
+    assert change[-1] < 1e-3 <= change[-2]
 
 
 def test_the_tolerance_is_relative():
@@ -165,6 +167,44 @@ def test_extrapolation_needs_far_fewer_evaluations_and_never_rises():
     assert run.state.value < 0.1 * float(curvature @ plain**2) / 2
 
 
+def counted(evaluate):
+    """The same evaluation, and a list that grows with every call."""
+    calls = []
+
+    def count(point):
+        calls.append(point)
+        return evaluate(point)
+
+    return count, calls
+
+
+@pytest.mark.parametrize("curvature", [[1.0, 0.3, 0.003], [0.5, 0.5, 0.5], [1.9, 0.1, 0.001]])
+def test_the_cost_of_extrapolation_is_counted(curvature):
+    evaluate, calls = counted(slow_quadratic(np.array(curvature)))
+    run = accelerate(evaluate, (np.ones(3),), stop=StoppingRule(0), max_iter=12)
+    assert run.state.n_evaluations == len(calls)
+
+
+def test_the_cost_of_a_descent_is_counted():
+    evaluate, calls = counted(rosenbrock)
+    first = DescentState(evaluate((np.array([-1.2, 1.0]),)))
+    run = descend(evaluate, first, stop=StoppingRule(0), max_iter=30)
+    assert run.state.n_evaluations == len(calls)
+
+
+def test_steps_that_are_allowed_grow_fourfold_and_shrink_where_they_fail():
+    evaluate = slow_quadratic(np.array([0.01]))
+    at = evaluate((np.ones(1),))
+    assert squarem(evaluate)(AccelerationState(at, limit=1.5)).limit == 6.0  # as long as was allowed
+    assert squarem(evaluate)(AccelerationState(at)).limit == 1e4  # shorter
+
+    def rising(point):
+        return replace(evaluate(point), value=-evaluate(point).value)
+
+    missed = squarem(rising)(AccelerationState(rising((np.ones(1),)), limit=40.0))
+    assert (missed.limit, missed.n_evaluations) == (10.0, 4)
+
+
 def test_extrapolation_beyond_what_can_be_evaluated_falls_back_on_the_update():
     def fenced(point):
         (x,) = point
@@ -205,7 +245,12 @@ def test_settling_goes_on_until_the_point_stands_still():
     assert np.linalg.norm(rest.state.at.gradient[0]) < 1e-8
     assert np.abs(rest.state.at.point[0] - target).max() < 1e-4  # 1e-8 over the least curvature
     assert rest.status is run.status
-    assert len(rest.trace) > len(run.trace)
+    np.testing.assert_array_equal(rest.trace[: len(run.trace)], run.trace)
+    assert rest.trace[-1] == rest.state.value
+    seen = []
+    refine_minimum(evaluate, run, callback=lambda progress: seen.append(progress.change))
+    assert len(seen) == len(rest.trace) - len(run.trace) > 1
+    assert seen[-1] < 1e-8 <= min(seen[:-1])  # it ends with the first that is short enough
     stopped = descend(
         evaluate, DescentState(evaluate((np.zeros(12),))), stop=StoppingRule(1e-6), max_iter=1
     )

@@ -11,8 +11,16 @@ import pytest
 from sklearn.base import clone
 
 import absentia
-from absentia.core._estimator import Estimator, estimator
-from absentia.core._parameters import Fraction, NonNegative, Positive, PositiveInt, Range, get_parameters
+from absentia.core import (
+    Estimator,
+    Fraction,
+    NonNegative,
+    Positive,
+    PositiveInt,
+    Range,
+    estimator,
+    get_parameters,
+)
 
 
 @estimator

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 from sklearn.utils import all_estimators
 
-from absentia.core._serialization import deserialize, serialize
+from absentia.core import deserialize, serialize
 from absentia.core._sklearn_estimators import SKLEARN_CLASSES, build_sklearn, is_sklearn, sklearn_state
 
 ESTIMATORS = dict(all_estimators())

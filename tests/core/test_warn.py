@@ -11,7 +11,8 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from absentia import MKMC, AbsenceWarning, CombineKernels, KernelViews, MKLClassifier, ViewKernels, Views
-from absentia.core._warn import _DIFFERS, _action, is_absentia_warning, warn
+from absentia.core import is_absentia_warning, warn
+from absentia.core._warn import _DIFFERS, _action
 from conftest import random_kernels
 
 

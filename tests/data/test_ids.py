@@ -1,5 +1,7 @@
 """Ids lined up between views, and values that are known by them."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,15 +20,7 @@ from absentia import (
     ViewKernels,
     Views,
 )
-from absentia.data._ids import (
-    align_ids,
-    as_ids,
-    check_unique_ids,
-    find_duplicates,
-    find_holders,
-    id_list,
-    normalize_id,
-)
+from absentia.data import as_ids, check_unique_ids, find_duplicates, normalize_id
 
 
 @pytest.mark.parametrize(
@@ -37,7 +31,7 @@ def test_ids_of_one_type_are_an_array_and_others_stay_objects(ids, kind):
     found = as_ids(ids, 2)
     assert found.dtype.kind == kind
     assert found.shape == (2,)
-    assert id_list(found) == list(ids)
+    assert found.tolist() == list(ids)
     with pytest.raises(ValueError, match="read-only"):
         found[0] = found[1]
 
@@ -45,7 +39,7 @@ def test_ids_of_one_type_are_an_array_and_others_stay_objects(ids, kind):
 def test_nobody_named_is_counted_and_dates_stay_dates():
     np.testing.assert_array_equal(as_ids(None, 3), [0, 1, 2])
     days = np.array(["2020-01-01", "2020-01-02"], "M8[D]")
-    assert id_list(as_ids(days, 2)) == list(days)
+    assert list(as_ids(days, 2)) == list(days)
 
 
 @pytest.mark.parametrize(("ids", "sentence"), [(["a"], "1 ids for 2 samples"), (7, "int came; a list")])
@@ -71,22 +65,31 @@ def test_an_id_that_appears_twice_is_named(ids):
 
 
 def aligned(own, align="union"):
-    return align_ids([f"v{v}" for v in range(len(own))], [as_ids(x, len(x)) for x in own], align)
+    """Ids of views with these samples each, and which of its own ids a view has there, -1 for none."""
+    factors = {f"v{v}": (ids, np.arange(1.0, len(ids) + 1)[:, None]) for v, ids in enumerate(own)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AbsenceWarning)
+        views = KernelViews.from_factors(factors, align)
+    rows = np.full(views.observed.shape, -1)
+    for name, row, seen in zip(views.names, rows.T, views.observed.T, strict=True):
+        row[seen] = views.operator(name).left[:, 0] - 1
+    return views.ids, rows.T
 
 
 @given(
-    st.lists(st.lists(st.integers(0, 8), unique=True, max_size=6), min_size=1, max_size=4), st.booleans()
+    st.lists(st.lists(st.integers(0, 8), unique=True, max_size=6), min_size=1, max_size=4).filter(any),
+    st.booleans(),
 )
 def test_rows_lead_back_to_every_views_own_ids(own, objects):
     """Ids that cannot be sorted are lined up by a path of their own."""
     given_ids = [[("id", x) for x in ids] if objects else ids for ids in own]
     ids, rows = aligned(given_ids)
     everyone = {x for view in given_ids for x in view}
-    assert set(id_list(ids)) == everyone
+    assert set(ids.tolist()) == everyone
     assert len(ids) == len(everyone)
     for view, row in zip(given_ids, rows, strict=True):
         assert [view[r] if r >= 0 else None for r in row] == [
-            x if x in view else None for x in id_list(ids)
+            x if x in view else None for x in ids.tolist()
         ]
 
 
@@ -107,16 +110,6 @@ def test_intersection_and_strict_keep_those_of_all():
         aligned([[1], ["1"]])
     with pytest.raises(ValueError, match=r"view 'v1': 1 sample id\(s\) appear more than once, e.g. 2"):
         aligned([[1], [2, 2]])
-
-
-def test_who_has_a_view_and_in_which_order():
-    having, order = find_holders(np.array([1, -1, 0]), 2)
-    assert having.tolist() == [0, 2]
-    assert order.tolist() == [1, 0]
-    having, order = find_holders(np.array([0, -1, 1]), 2)
-    assert having.tolist() == [0, 2]
-    assert order is None
-    assert find_holders(np.array([0, 1]), 3)[1].tolist() == [0, 1]  # not all of the table
 
 
 # --------------------------------------------------------------------------------------------- of views

@@ -7,14 +7,7 @@ import scipy.sparse
 
 from absentia import KernelViews
 from absentia.core import Chunked, ChunkedGram, Dense, Gram, LowRankPlusDiagonal
-from absentia.data._kernel_checks import (
-    are_frames,
-    check_kernel,
-    check_stack,
-    find_presence,
-    frame_blocks,
-    make_part,
-)
+from absentia.data import check_kernel
 
 IDS = np.array(list("pqrs"))
 
@@ -101,8 +94,10 @@ A = np.array([[2.0, 1.0], [1.0, 3.0]])
 @pytest.mark.parametrize("values", [A, A.tolist(), scipy.sparse.csr_array(A), pd.DataFrame(A)], ids=type)
 @pytest.mark.parametrize("factors", [False, True])
 def test_blocks_and_factors_are_operators_over_their_own_ids(values, factors):
-    ids, operator = make_part("a", ["p", "q"], values, factors=factors)
-    assert ids.tolist() == ["p", "q"]
+    make = KernelViews.from_factors if factors else KernelViews.from_blocks
+    views = make({"a": (["p", "q"], values)})
+    operator = views.operator("a")
+    assert views.ids.tolist() == ["p", "q"]
     assert type(operator) is (Gram if factors else Dense)
     np.testing.assert_array_equal(operator.to_dense(), A @ A.T if factors else A)
 
@@ -110,15 +105,16 @@ def test_blocks_and_factors_are_operators_over_their_own_ids(values, factors):
 def test_what_is_in_chunks_stays_there():
     da = pytest.importorskip("dask.array")
     lazy = da.from_array(A, chunks=1)
-    assert isinstance(make_part("a", "pq", lazy, factors=False)[1], Chunked)
-    assert isinstance(make_part("a", "pq", lazy, factors=True)[1], ChunkedGram)
+    part = {"a": (["p", "q"], lazy)}
+    assert isinstance(KernelViews.from_blocks(part).operator("a"), Chunked)
+    assert isinstance(KernelViews.from_factors(part).operator("a"), ChunkedGram)
 
 
 def test_arrays_are_copied_unless_they_may_stay():
     for copy in (True, False):
-        _, operator = make_part("a", "pq", A, factors=True, copy=copy)
+        operator = KernelViews.from_factors({"a": (["p", "q"], A)}, copy=copy).operator("a")
         assert np.shares_memory(operator.left, A) != copy
-    assert not np.shares_memory(make_part("a", "pq", A, factors=False)[1].A, A)
+    assert not np.shares_memory(KernelViews.from_blocks({"a": (["p", "q"], A)}).operator("a").A, A)
     K = np.stack([A])
     assert not np.shares_memory(KernelViews.from_dense(K).block("view0"), K)
 
@@ -131,43 +127,42 @@ def test_arrays_are_copied_unless_they_may_stay():
     ],
 )
 def test_every_row_has_an_id(ids, factors, sentence):
+    make = KernelViews.from_factors if factors else KernelViews.from_blocks
     with pytest.raises(ValueError, match=sentence):
-        make_part("a", ids, A, factors=factors)
+        make({"a": (list(ids), A)})
     with pytest.raises(TypeError, match="sample ids must be a sequence, not int"):
-        make_part("a", 2, A, factors=factors)
+        make({"a": (2, A)})
 
 
 def test_kernels_over_all_samples_have_names_and_one_shape():
-    assert list(check_stack(np.stack([A, A]), None)) == ["view0", "view1"]
-    assert list(check_stack({"x": A}, None)) == ["x"]
-    assert list(check_stack([A], ["y"])) == ["y"]
+    assert KernelViews.from_dense(np.stack([A, A])).names == ("view0", "view1")
+    assert KernelViews.from_dense({"x": A}).names == ("x",)
+    assert KernelViews.from_dense([A], names=["y"]).names == ("y",)
     with pytest.raises(ValueError, match=r"view 'y': kernel has shape \(3, 3\), wanted \(2, 2\)"):
-        check_stack({"x": A, "y": np.eye(3)}, None)
+        KernelViews.from_dense({"x": A, "y": np.eye(3)})
     with pytest.raises(ValueError, match="2 names for 1 kernels"):
-        check_stack([A], ["x", "y"])
+        KernelViews.from_dense([A], names=["x", "y"])
     with pytest.raises(ValueError, match=r"K has shape \(2, 2\)"):
-        check_stack(A, None)
+        KernelViews.from_dense(A)
 
 
 def test_a_sample_is_absent_where_its_row_and_column_are_nan():
     K = np.ones((3, 3))
     K[1] = K[:, 1] = np.nan
-    np.testing.assert_array_equal(find_presence({"a": K}, np.arange(3))[:, 0], [True, False, True])
+    np.testing.assert_array_equal(
+        KernelViews.from_dense({"a": K, "b": np.eye(3)}).observed[:, 0], [True, False, True]
+    )
     K[2, 1] = 0.0
     with pytest.raises(ValueError, match=r"view 'a': sample 'q' is NaN in its whole row .*\(sample 'r'\)"):
-        find_presence({"a": K}, np.array(["p", "q", "r"]))
+        KernelViews.from_dense({"a": K}, ids=["p", "q", "r"])
 
 
 def test_frames_are_blocks_in_the_order_of_their_index():
     frame = pd.DataFrame(A, index=["p", "q"], columns=["p", "q"])
-    assert are_frames([frame])
-    assert are_frames({"a": frame})
-    assert not are_frames([frame, A])
-    assert not are_frames([])
-    assert not are_frames(np.stack([A]))
-    ids, K = frame_blocks({"a": frame[["q", "p"]]}, None)["a"]
-    assert ids.tolist() == ["p", "q"]
-    np.testing.assert_array_equal(K, A)
-    assert list(frame_blocks([frame, frame], None)) == ["view0", "view1"]
+    views = KernelViews.from_dense({"a": frame[["q", "p"]]})
+    assert views.ids.tolist() == ["p", "q"]
+    np.testing.assert_array_equal(views.block("a"), A)
+    assert KernelViews.from_dense([frame, frame]).names == ("view0", "view1")
+    assert KernelViews.from_dense(np.stack([A])).ids.tolist() == [0, 1]
     with pytest.raises(ValueError, match="view 'a': rows and columns of the data frame"):
-        frame_blocks({"a": frame[["p"]]}, None)
+        KernelViews.from_dense({"a": frame[["p"]]})

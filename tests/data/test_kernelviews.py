@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from absentia import MKMC, AbsenceWarning, CombineKernels, KernelViews, KNNFill, MeanFill
-from absentia.core._operators import Gram
+from absentia.core import Gram
 from absentia.data import _kernelviews as kernelviews
 from conftest import random_kernels, random_problem
 

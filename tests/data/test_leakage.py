@@ -7,7 +7,6 @@ from scipy.stats import norm
 
 from absentia import KernelViews, Views
 from absentia.data import find_leaks, find_repeats
-from absentia.data._leakage import _Leak
 
 
 def noise(n, p, seed=0):
@@ -120,10 +119,11 @@ def test_sparse_and_wide_views_are_judged_too():
 
 
 def test_the_sentence_has_names_numbers_and_what_to_do():
-    text = _Leak("my view", "cluster", 0.9598, 0.58, False).sentence("the label 'IGHV'")
+    (leak,) = find_leaks(Views.from_dict({"my view": pd.DataFrame({"cluster": cluster(Y, 8)})}), Y)
+    text = leak._replace(next_best=0.58).sentence("the label 'IGHV'")
     for words in ("'cluster'", "'my view'", "'IGHV'", "96%", "58%", "--ignore 'my view:cluster'"):
         assert words in text
-    assert "explains 99% of its variance" in _Leak("v", "c", 0.99, -0.2, True).sentence("y")
+    assert "explains 99% of its variance" in leak._replace(score=0.99, numbers=True).sentence("y")
 
 
 def groups(ids, X=None):

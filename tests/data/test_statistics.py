@@ -330,8 +330,9 @@ def test_wilcoxon_with_many_ties_is_that_of_scipy():
     assert statistics.wilcoxon_holm(table)[0, 1] == pytest.approx(expected)
 
 
-def test_wilcoxon_with_ties_counts_all_signs():
-    d = np.array([1, 1, 2, -2, 3, 3, 0, 4])
+@pytest.mark.parametrize("factor", [1, -1, 1e-3, -1e6])
+def test_wilcoxon_with_ties_counts_all_signs(factor):
+    d = factor * np.array([1, 1, 2, -2, 3, 3, 0, 4])
     kept = d[d != 0]
     ranks = stats.rankdata(np.abs(kept))
     sums = np.array([ranks @ signs for signs in itertools.product((0, 1), repeat=len(kept))])
@@ -389,7 +390,10 @@ def test_what_rounding_parts_is_a_tie():
         (lambda: statistics.corrected_resampled_t([[0.1], [0.2]], 0.25), r"shape \(2, 1\)"),
         (lambda: statistics.corrected_resampled_t([0.1, 0.2], -1), "test_share=-1"),
         (lambda: statistics.corrected_resampled_t([0.1, 0.2], 0.25, level=95), "level=95"),
+        (lambda: statistics.corrected_resampled_t([0.1, 0.2], np.inf), "test_share=inf"),
+        (lambda: statistics.corrected_resampled_t([0.1, 0.2], 0.25, level=0), "level=0"),
         (lambda: statistics.bayesian_correlated_t([0.1, 0.2], 0.25, -0.1), "rope=-0.1"),
+        (lambda: statistics.bayesian_correlated_t([0.1, 0.2], 0.25, np.inf), "rope=inf"),
         (lambda: statistics.bayesian_correlated_t([0.1, np.inf], 0.25), "no numbers"),
         (lambda: statistics.mcnemar([True, False], [True]), "2 and 1 samples"),
         (lambda: statistics.mcnemar(["a", "b"], ["a", "a"]), "compare predictions with the labels"),

@@ -10,7 +10,6 @@ import scipy.sparse
 from sklearn.model_selection import KFold
 
 from absentia import KernelViews, ViewEmbedding, Views
-from absentia.data._tables import array_parts, as_table, frame_part, is_frame, named_part
 from conftest import random_problem
 
 
@@ -28,7 +27,7 @@ from conftest import random_problem
     ids=str,
 )
 def test_numbers_of_any_kind_become_floats_and_single_precision_stays(table, dtype):
-    found = as_table("a", table)
+    found = Views.from_dict({"a": table}).block("a")
     assert found.dtype == dtype
     assert found.shape == (1, 2)
     assert scipy.sparse.issparse(found) == scipy.sparse.issparse(table)
@@ -41,7 +40,7 @@ def test_what_is_masked_or_none_is_missing():
         np.ma.array([[1, 2]], mask=[[0, 1]], dtype=object),
         np.array([[1.0, None]], object),
     ):
-        np.testing.assert_array_equal(as_table("a", table), [[1.0, np.nan]])
+        np.testing.assert_array_equal(Views.from_dict({"a": table}).block("a"), [[1.0, np.nan]])
 
 
 @pytest.mark.parametrize(
@@ -59,41 +58,39 @@ def test_what_is_masked_or_none_is_missing():
 )
 def test_what_is_no_table_is_refused_by_view(table, sentence):
     with pytest.raises(ValueError, match=sentence):
-        as_table("a", table)
+        Views.from_dict({"a": table})
 
 
 def test_a_frame_brings_its_ids_and_features():
     frame = pd.DataFrame({"p": [1, 2], "q": [0.5, np.nan]}, index=["x", "y"])
-    assert is_frame(frame)
-    assert not is_frame(frame["p"])
-    assert not is_frame(frame.to_numpy())
-    part = frame_part("a", frame)
-    assert part.ids.tolist() == ["x", "y"]
-    assert part.features.tolist() == ["p", "q"]
-    np.testing.assert_array_equal(part.values, [[1, 0.5], [2, np.nan]])
-    assert part.levels == {}
-    coded = frame_part(
-        "a", frame.assign(r=["u", None], s=pd.Categorical(["lo", "hi"], ["lo", "mid", "hi"]))
+    views = Views.from_dict({"a": frame})
+    assert views.ids.tolist() == ["x", "y"]
+    assert views.features("a").tolist() == ["p", "q"]
+    np.testing.assert_array_equal(views.block("a"), [[1, 0.5], [2, np.nan]])
+    assert views.levels("a") == {}
+    coded = Views.from_dict(
+        {"a": frame.assign(r=["u", None], s=pd.Categorical(["lo", "hi"], ["lo", "mid", "hi"]))}
     )
-    assert coded.levels == {"r": ("u",), "s": ("lo", "mid", "hi")}
-    np.testing.assert_array_equal(coded.values, [[1, 0.5, 0, 0], [2, np.nan, np.nan, 2]])
+    assert coded.levels("a") == {"r": ("u",), "s": ("lo", "mid", "hi")}
+    np.testing.assert_array_equal(coded.block("a"), [[1, 0.5, 0, 0], [2, np.nan, np.nan, 2]])
+    assert Views.from_dict({"a": frame.to_numpy()}).ids.tolist() == [0, 1]
 
 
 def test_a_frame_of_another_library_has_its_ids_in_a_column():
     polars = pytest.importorskip("polars")
     columns = {"age": [50, None], "stage": ["II", ""], "Patient": ["x", "y"], "well": [True, False]}
-    part = frame_part("a", polars.DataFrame(columns))
-    assert part.ids.tolist() == ["x", "y"]
-    assert part.features.tolist() == ["age", "stage", "well"]
-    assert part.levels == {"stage": ("II",)}
-    np.testing.assert_array_equal(part.values, [[50, 0, 1], [np.nan, np.nan, 0]])
+    views = Views.from_dict({"a": polars.DataFrame(columns)})
+    assert views.ids.tolist() == ["x", "y"]
+    assert views.features("a").tolist() == ["age", "stage", "well"]
+    assert views.levels("a") == {"stage": ("II",)}
+    np.testing.assert_array_equal(views.block("a"), [[50, 0, 1], [np.nan, np.nan, 0]])
     with pytest.raises(ValueError, match="view 'a': a polars frame has no index; call the column"):
-        frame_part("a", polars.DataFrame({"age": [1]}))
+        Views.from_dict({"a": polars.DataFrame({"age": [1]})})
     import datetime
 
     days = {"id": ["x"], "day": [datetime.date(2020, 1, 1)]}
     with pytest.raises(ValueError, match=r"'day' \(dates\)"):
-        frame_part("a", polars.DataFrame(days))
+        Views.from_dict({"a": polars.DataFrame(days)})
 
 
 @pytest.mark.parametrize(
@@ -102,8 +99,6 @@ def test_a_frame_of_another_library_has_its_ids_in_a_column():
         (["x", None], ["p"], r"view 'a': the id of sample 1 is missing \(None\)"),
         ([1.0, np.nan], ["p"], "the id of sample 1 is missing"),
         (pd.MultiIndex.from_tuples([("x", np.nan), ("y", 1)]), ["p"], "the id of sample 0 is missing"),
-        ([{}, {}], ["p"], "cannot be an id"),
-        ("xy", ["p"], "the ids are a str"),
         (
             ["x", "y"],
             ["p", "q", 1, "1", "p"],
@@ -113,16 +108,21 @@ def test_a_frame_of_another_library_has_its_ids_in_a_column():
 )
 def test_ids_are_there_and_features_differ(ids, features, sentence):
     with pytest.raises(ValueError, match=sentence):
-        named_part("a", ids, np.ones((2, len(features))), features)
+        Views.from_dict({"a": pd.DataFrame(np.ones((2, len(features))), ids, features)})
 
 
 def test_arrays_have_one_row_for_every_sample_and_share_their_ids():
-    one, other = array_parts(("a", "b"), [np.ones((2, 1)), [[1.0, 2.0]] * 2], ["x", "y"])
-    assert one.ids is other.ids
-    assert one.features is None
-    assert array_parts(("a",), [np.ones((2, 1))], None)[0].ids.tolist() == [0, 1]
+    arrays = {"a": np.ones((2, 1)), "b": [[1.0, 2.0]] * 2}
+    views = Views.from_dict(arrays, ids=["x", "y"])
+    assert views.ids.tolist() == ["x", "y"]
+    assert views.observed.all()
+    assert views.features("a") is None
+    assert Views.from_dict(arrays).ids.tolist() == [0, 1]
+    for ids, sentence in (([{}, {}], "cannot be an id"), ("xy", "the ids are a str")):
+        with pytest.raises(ValueError, match=sentence):
+            Views.from_dict(arrays, ids=ids)
     with pytest.raises(ValueError, match="view 'b' has 3 rows but view 'a' has 2"):
-        array_parts(("a", "b"), [np.ones((2, 1)), np.ones((3, 1))], None)
+        Views.from_dict({"a": np.ones((2, 1)), "b": np.ones((3, 1))})
 
 
 @pytest.fixture

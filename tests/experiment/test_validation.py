@@ -21,12 +21,8 @@ def wide_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
 
 
-def plans(data, plan):
-    return {"own": plan, **CLASSIFICATION.baseline_plans(plan, data)}
-
-
-def cross_validate(data, y, plan, *more):
-    return cross_validate_task(CLASSIFICATION, data, y, plans(data, plan), *more)
+def cross_validate(data, y, plan, **beside):
+    return cross_validate_task(CLASSIFICATION, data, y, {"own": plan, **beside})
 
 
 learn = CLASSIFICATION.learn
@@ -40,7 +36,8 @@ def test_labels_that_mean_nothing_are_predicted_no_better_than_chance():
 
     views, _ = digit_views(160, n_classes=10)
     y = np.random.default_rng(1).permutation(np.arange(160) % 2)
-    judged = cross_validate(views, y, Plan(MKLClassifier(probability=True), C=100.0))
+    plan = Plan(MKLClassifier(probability=True), C=100.0)
+    judged = cross_validate(views, y, plan, **CLASSIFICATION.baseline_plans(plan, views))
     for predicted in (judged.predicted["own"], judged.predicted["averaged kernel SVM"]):
         assert (predicted == y).mean() < 0.65
     in_training = learn(views, y, Plan(MKLClassifier(), C=100.0)).predict(views)
@@ -67,16 +64,17 @@ def test_the_folds_see_only_their_training_samples(monkeypatch):
 
 
 @WARNED
-@pytest.mark.parametrize("C", [pytest.param(None, marks=pytest.mark.slow), 1.0])
+@pytest.mark.parametrize("C", [None, 1.0])
 def test_progress_counts_to_the_end(C):
     from absentia import MKLClassifier
 
     views, y = digit_views(60)
     plan, steps = Plan(MKLClassifier(), C=C), []
+    judged = {"own": plan, "other": Plan(AverageKernelSVC(), C=C)}
     learn(views, y, plan, lambda: steps.append(1))
     assert len(steps) == count_steps(CLASSIFICATION, plan, {}, y)
-    cross_validate(views, y, plan, lambda: steps.append(1))
-    assert len(steps) == count_steps(CLASSIFICATION, plan, plans(views, plan), y)
+    cross_validate_task(CLASSIFICATION, views, y, judged, lambda: steps.append(1))
+    assert len(steps) == count_steps(CLASSIFICATION, plan, judged, y)
 
 
 @pytest.mark.slow
@@ -102,9 +100,12 @@ def test_labels_by_id_have_to_be_in_the_order_of_the_samples():
 
     views, y = digit_views(40)
     labels, plan = pd.Series(y, index=views.ids), Plan(AverageKernelSVC(), C=1.0)
-    expected = cross_validate(views, y, plan).predicted["own"]
-    np.testing.assert_array_equal(cross_validate(views, labels, plan).predicted["own"], expected)
-    for verb in (cross_validate, learn):
+
+    def judge(views, y, plan):
+        return cross_validate(views, y, plan).predicted["own"]
+
+    np.testing.assert_array_equal(judge(views, labels, plan), judge(views, y, plan))
+    for verb in (judge, learn):
         with pytest.raises(ValueError, match=r"y = views\.align\(y\)"):
             verb(views, labels[::-1], plan)
 
@@ -138,7 +139,7 @@ def test_each_view_alone_is_hidden_from_those_who_have_it():
 # ------------------------------------------------------------------------ what decisions rest on, and gains
 
 
-@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_classes", [2, 3])
 def test_contributions_and_gains_are_of_samples_that_the_model_has_not_seen(n_classes, monkeypatch):
     seen = []
     value = _validation.inspection.value_of_views

@@ -13,7 +13,6 @@ import pytest
 from absentia import KernelViews, Views, io
 from absentia.core import available_memory
 from absentia.files import Options, _base, file_errors, read_new
-from absentia.files._base import import_optional
 from helpers.crafted_archives import READERS, VIEW, bomb, header, zipped
 
 
@@ -196,14 +195,6 @@ def test_a_link_to_a_file_is_that_file(tmp_path):
     np.savez(tmp_path / "v.npz", view_a=np.eye(2))
     (tmp_path / "link.npz").symlink_to(tmp_path / "v.npz")
     assert len(io.read(tmp_path / "link.npz")) == 2
-
-
-def test_what_to_install_is_said():
-    assert import_optional("numpy", "an array").__name__ == "numpy"
-    with pytest.raises(
-        ValueError, match=r'a Zarr folder needs no_such_thing: pip install "absentia\[io\]"'
-    ):
-        import_optional("no_such_thing", "a Zarr folder")
 
 
 def test_what_a_format_has_no_use_for_is_refused_by_name():

@@ -20,7 +20,7 @@ def test_a_file_is_read_by_its_ending(tmp_path):
 
 
 def test_every_reader_in_the_table_is_there():
-    for name in _reading._READERS.values():
+    for name in _reading.READERS.values():
         assert callable(_reading._load(name))
 
 

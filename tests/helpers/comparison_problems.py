@@ -6,8 +6,8 @@ import numpy as np
 
 from absentia import Views, missingness
 from absentia.data.survival import Survival
-from absentia.experiment.comparison import make_task_data
-from absentia.experiment.comparison._design import Design, Expansion
+from absentia.experiment.comparison import Design, make_task_data
+from absentia.experiment.comparison._design import Expansion
 from absentia.experiment.comparison._trial import draw_maps
 from absentia.experiment.engine import Record
 from absentia.tasks import COMPLETION, Predictions

@@ -309,7 +309,7 @@ def _containers():
 
 def _comparisons():
     """Folders of comparisons with their records, packed."""
-    from absentia.experiment.comparison._study import Study
+    from absentia.experiment.comparison import Study
     from helpers import comparison_problems
 
     found = []

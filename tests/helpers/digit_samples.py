@@ -11,3 +11,9 @@ def digit_views(n=240, absent=0.3, n_classes=3, seed=0):
     chosen = np.random.default_rng(seed).permutation(np.flatnonzero(y < n_classes))[:n]
     tables = views[chosen].hide(missingness.mcar((n, views.n_views), absent, random_state=seed)).to_dict()
     return Views.from_dict(tables, ids=np.array([f"d{i}" for i in chosen])), y[chosen]
+
+
+def half_seen_digits(n=60):
+    """Digits, each with three of its six views, and which they are."""
+    views, y = datasets.load_digit_views(n_samples=n, return_X_y=True)
+    return views.hide(missingness.fixed_per_sample(views, 3, random_state=0)), y

@@ -9,8 +9,8 @@ import scipy.sparse
 
 from absentia import AbsenceWarning, CombineKernels, ViewKernels, Views
 from absentia.core import Gram
+from absentia.kernels import KERNELS
 from absentia.kernels._fitting import (
-    KERNELS,
     FactorMap,
     FeatureKernel,
     KernelNormalizer,

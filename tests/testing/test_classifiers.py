@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from absentia.core import estimator
-from absentia.testing import check_classifier, check_regressor, check_survival
-from absentia.testing._tools import checks_of
+from absentia.testing import check_classifier, check_regressor, check_survival, checks_of
 from helpers.smallest_classifiers import NearestMean, NearestTargets, NearestTimes
 
 

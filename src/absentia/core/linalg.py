@@ -98,10 +98,10 @@ def cholesky_inverse(L: Array) -> Array:
     if not L.size:
         return np.zeros_like(L)
     (potri,) = scipy.linalg.get_lapack_funcs(("potri",), (L,))
-    invert_permutation, info = potri(L, lower=1)
+    inverse, info = potri(L, lower=1)
     if info != 0:
         raise NotPositiveDefiniteError(f"matrix ({len(L)}x{len(L)}) is singular")
-    return np.tril(invert_permutation) + np.tril(invert_permutation, -1).T
+    return np.tril(inverse) + np.tril(inverse, -1).T
 
 
 def cholesky_logdet(L: Array) -> float:

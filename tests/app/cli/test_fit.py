@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from absentia import Views, io, models
-from absentia.files._targets import parse_label_array
 from absentia.tasks import CLASSIFICATION
 from helpers.command_line import refused, run, run_process
 from helpers.digit_samples import digit_views
@@ -383,14 +382,6 @@ ARRAYS = [
 def test_bad_arrays_of_labels_get_one_sentence_and_exit_code_2(tmp_path, labels, words):
     np.savez(tmp_path / "t.npz", view_a=np.arange(6.0)[:, None], y=labels)
     refused(run("fit", "t.npz", "--labels", "y", "-o", "m.npz", cwd=tmp_path), "t.npz", "'y'", words)
-
-
-def test_labels_of_numbers_and_of_texts_may_be_missing():
-    _, y, there = parse_label_array(np.array([1.0, np.nan, 3.0]), 3)
-    assert y.dtype.kind == "i"
-    assert there.tolist() == [True, False, True]
-    _, y, there = parse_label_array(np.array(["a", " ", "b "]), 3)
-    assert y[there].tolist() == ["a", "b"]
 
 
 def test_ids_that_are_numbers_are_found_as_text(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from absentia import Views, io, models
 from absentia.app.cli import _completing, _predict
 from absentia.files import read_state, write_state
-from absentia.methods.learning._machines import KernelClassifier
+from absentia.methods.learning import KernelClassifier
 from helpers.command_line import refused, run
 
 

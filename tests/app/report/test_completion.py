@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from absentia.app.report import _completion, render, write
-from absentia.files._archive import FileError
+from absentia.files import FileError
 from helpers.report_data import decode, hide, make_story, views_of
 from helpers.report_pages import NASTY, Page, row_cells, section, without_script
 

@@ -7,7 +7,6 @@ import pytest
 
 from absentia import experiment
 from absentia.app.report import SurvivalStory, render_survival
-from absentia.app.report._survival import _find_risk_groups
 from absentia.data.survival import kaplan_meier, log_rank
 from helpers.report_pages import NASTY, Page, row_cells, section, without_script
 
@@ -69,10 +68,17 @@ def test_concordances_are_those_of_the_risks():
     assert "more than chance would make" in text
 
 
+def thirds(risk, fold):
+    """Which third of its fold a sample is in, where no risks are equal: 0 low to 2 high."""
+    return np.array(
+        [3 * (risk[fold == k] < r).sum() // (fold == k).sum() for r, k in zip(risk, fold, strict=True)]
+    )
+
+
 def test_curves_are_kaplan_meier_s_of_thirds():
     story = make_story()
     text = section(render_survival(story), "curves")
-    group = _find_risk_groups(story.risks["own"], story.fold)
+    group = thirds(story.risks["own"], story.fold)
     rows = row_cells(text, "traces")
     assert [row[0] for row in rows] == ["high risk", "middle risk", "low risk"]
     groups = re.findall(r'<g class="line c\d">.*?</g>', text)
@@ -93,10 +99,12 @@ def test_curves_are_kaplan_meier_s_of_thirds():
 
 
 def test_thirds_are_cut_within_folds_and_equals_stay_together():
-    risk = np.array([1.0, 2.0, 3.0, 101.0, 102.0, 103.0])
-    fold = np.array([0, 0, 0, 1, 1, 1])
-    np.testing.assert_array_equal(_find_risk_groups(risk, fold), [0, 1, 2, 0, 1, 2])
-    np.testing.assert_array_equal(_find_risk_groups(np.zeros(6), fold), 1)
+    fold = np.arange(90) // 45
+    risk = np.arange(90.0) + 1000 * fold
+    event = risk % 1000 % 45 >= 30  # the highest third of either fold
+    cut = make_story(risks={"own": risk, "nothing": np.zeros(90)}, fold=fold, event=event)
+    rows = row_cells(section(render_survival(cut), "curves"), "traces")
+    assert rows == [["high risk", "30", "30"], ["middle risk", "30", "0"], ["low risk", "30", "0"]]
     alike = make_story(risks={"own": np.zeros(90), "nothing": np.zeros(90)})
     assert "All samples are in one group: their risks are equal." in render_survival(alike)
     assert "middle risk" in render_survival(alike)

@@ -19,7 +19,8 @@ from absentia import (
     ZeroFill,
     missingness,
 )
-from absentia.methods.completion._base import Basis, _features_at
+from absentia.methods.completion import Basis
+from absentia.methods.completion._base import _features_at
 from conftest import random_problem
 from helpers.fillers import FILLERS
 from helpers.registry import COMPLETERS

@@ -16,8 +16,14 @@ from absentia import (
     inspection,
     models,
 )
-from absentia.methods.inspection._contributions import _predict_proba_or_scores, open_model, parts_of
 from helpers.known_effects import planted
+
+
+def parts_of(model, X):
+    """What each view adds, samples x views x classes, and whether it is exact."""
+    frame = inspection.contributions(model, X)
+    parts = frame["contribution"].to_numpy().reshape(len(X), X.n_views, -1)
+    return parts, frame.attrs["how"] == "exact"
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -97,26 +103,26 @@ def test_models_and_pipelines_are_opened_and_views_put_in_order():
     machine = AverageKernelSVC().fit(makes.fit_transform(views), y)
     pipeline = make_pipeline(ViewKernels(), AverageKernelSVC()).fit(views, y)
     for wrapped in (models.Model(machine, makes), pipeline):
-        inside, rows = open_model(wrapped, views[:5])
-        assert isinstance(inside, AverageKernelSVC)
-        assert np.allclose(inside.decision_function(rows), wrapped.decision_function(views[:5]))
+        inside, _ = parts_of(machine, makes.transform(views[:5]))
+        assert np.allclose(parts_of(wrapped, views[:5])[0], inside)
     joined = MMAFClassifier().fit(views, y)
-    _, rows = open_model(joined, views.select(["noise", "tells", "echo"]))
-    assert rows.names == joined.names_in_
+    turned = inspection.contributions(joined, views.select(["noise", "tells", "echo"]))
+    assert turned.equals(inspection.contributions(joined, views))
 
 
 def test_scores_stand_in_for_probabilities_that_were_not_learned():
     views, y = planted(40)
     joined = MMAFClassifier().fit(views, y)
-    scores = joined.decision_function(views)
-    assert np.array_equal(_predict_proba_or_scores(joined, views), np.column_stack([-scores, scores]))
-    probabilities = EarlyFusionClassifier("logistic").fit(views, y)
-    assert np.array_equal(
-        _predict_proba_or_scores(probabilities, views), probabilities.predict_proba(views)
-    )
+    last = np.arange(views.n_views) < views.n_views - 1
+    without = views.hide(np.broadcast_to(last, views.observed.shape))
+    lost = joined.decision_function(views) - joined.decision_function(without)
+    parts, exact = parts_of(joined, views)
+    assert not exact
+    wanted = np.where(views.observed[:, [-1]], np.column_stack([-lost, lost]), 0.0)
+    assert np.array_equal(parts[:, -1], wanted)
 
 
 def test_what_is_not_fitted_is_refused():
     views, _ = planted(40)
     with pytest.raises(ValueError, match="call fit first"):
-        open_model(EarlyFusionClassifier(), views)
+        inspection.contributions(EarlyFusionClassifier(), views)

@@ -3,13 +3,14 @@
 import pytest
 
 from absentia import ViewKernels, datasets, missingness
-from absentia.testing import _tools as tools
+from helpers.digit_samples import half_seen_digits
 
 
 @pytest.fixture(scope="session")
 def kernels():
     """Kernels of 120 digits with three of six views each, and their labels."""
-    return tools.digit_kernels(120), tools.digits(120)[1]
+    views, y = half_seen_digits(120)
+    return ViewKernels().fit_transform(views), y
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from absentia import AbsenceWarning, AbsentMKLClassifier, MKLClassifier, ViewKernels, datasets
-from absentia.testing import _tools as tools
 from helpers.absent_kernels import halves, problem
+from helpers.digit_samples import half_seen_digits
 
 
 def test_absent_machines_score_in_units_of_the_own_margin(kernels):
@@ -22,7 +22,7 @@ def test_absent_machines_score_in_units_of_the_own_margin(kernels):
 
 
 def test_in_a_pipeline_and_a_search_on_views():
-    views, y = tools.digits(120)
+    views, y = half_seen_digits(120)
     pipeline = make_pipeline(ViewKernels(), AbsentMKLClassifier(constraint="mean"))
     grid = {"absentmklclassifier__C": [0.1, 10.0], "viewkernels__kernel": ["rbf", "linear"]}
     search = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(views, y)
@@ -31,7 +31,7 @@ def test_in_a_pipeline_and_a_search_on_views():
 
 
 def test_one_complete_sample_makes_the_convex_form_zero_filling():
-    views, y = tools.digits(120)
+    views, y = half_seen_digits(120)
     full, _ = datasets.load_digit_views(n_samples=120, return_X_y=True)
     keep = views.observed.copy()
     keep[7] = True

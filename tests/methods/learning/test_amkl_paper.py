@@ -42,7 +42,7 @@ def test_the_papers_penalized_form_never_rises(complete):
     np.testing.assert_allclose(scores, by_hand, rtol=1e-8)
 
 
-@pytest.mark.filterwarnings("ignore::absentia.data._presence.AbsenceWarning")
+@pytest.mark.filterwarnings("ignore::absentia.AbsenceWarning")
 def test_held_out_fits_of_the_papers_forms_have_their_own_part_of_the_mask(complete):
     kv, mask, y = complete
     machine = AbsentMKLClassifier(paper_form=True, probability=True).fit(kv, y, observed=mask)

@@ -7,14 +7,8 @@ import pytest
 
 from absentia import AbsenceWarning, KernelViews, Views
 from absentia.data import Presence
-from absentia.methods.learning._inputs import (
-    INPUTS,
-    Either,
-    _check_sample_weight,
-    check_labels,
-    one_vs_rest_signs,
-    subset,
-)
+from absentia.methods.learning import Either, subset
+from absentia.methods.learning._inputs import INPUTS, _check_sample_weight, check_labels, one_vs_rest_signs
 
 VIEWS = Views.from_dict({"a": np.ones((4, 2)), "b": np.ones((4, 3))})
 KERNELS = KernelViews.from_dense([np.eye(4), np.eye(4)], names=["a", "b"])

@@ -22,8 +22,9 @@ from absentia import (
     missingness,
 )
 from absentia.methods.learning.engine import DUST, Box
-from absentia.testing import _tools as tools
+from absentia.testing import CHECKS
 from helpers.absent_kernels import features, halves, problem
+from helpers.digit_samples import half_seen_digits
 from helpers.registry import CLASSIFIERS, cases
 from reference import amkl as slow
 
@@ -43,9 +44,9 @@ MORE = {
     "sigmoid, mean": AbsentMKLClassifier(constraint="mean", probability=True),
 }
 ORDER = [
-    tools.CHECKS["learner"]["permuting_samples_permutes_the_answers"],
-    tools.CHECKS["learner"]["reordering_views_changes_no_answer"],
-    tools.CHECKS["learner"]["threads_change_no_answer"],
+    CHECKS["learner"]["permuting_samples_permutes_the_answers"],
+    CHECKS["learner"]["reordering_views_changes_no_answer"],
+    CHECKS["learner"]["threads_change_no_answer"],
 ]
 
 
@@ -181,7 +182,7 @@ def test_a_sample_of_weight_zero_might_as_well_not_be_there(kernels):
 
 def with_gaps():
     """Six samples lack everything, the last view is observed for nobody, and rows to predict with gaps."""
-    views, y = tools.digits(120)
+    views, y = half_seen_digits(120)
     keep = views.observed.copy()
     keep[:6] = False
     keep[:, 5] = False
@@ -191,7 +192,7 @@ def with_gaps():
         return ViewKernels().fit_transform(views.hide(keep)), y
 
 
-@pytest.mark.filterwarnings("ignore::absentia.data._presence.AbsenceWarning")
+@pytest.mark.filterwarnings("ignore::absentia.AbsenceWarning")
 def test_samples_without_views_are_left_out_and_get_the_prior(classifier):
     kv, y = with_gaps()
     empty = ~kv.observed.any(axis=1)
@@ -224,7 +225,7 @@ def test_rows_whose_weighted_views_are_all_absent_get_the_prior(rng):
     np.testing.assert_array_equal(machine.predict(rows)[~flagged], y[~flagged])
 
 
-@pytest.mark.filterwarnings("ignore::absentia.data._presence.AbsenceWarning")
+@pytest.mark.filterwarnings("ignore::absentia.AbsenceWarning")
 def test_classes_must_be_two_and_seen():
     kv, _ = with_gaps()
     with pytest.raises(ValueError, match="two classes or more"):

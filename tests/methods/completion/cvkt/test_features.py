@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from absentia import CVKT, KernelViews, missingness
-from absentia.core._completed import Completed
+from absentia.core import Completed
 from absentia.methods.completion.cvkt import _descent as cvkt_descent
 from conftest import random_problem
 from helpers.cvkt_problems import factor_problem

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import MKC, KernelViews, MeanFill
-from absentia.data._presence import Presence
+from absentia.data import Presence
 from absentia.methods.completion.mkc._problem import NewRows, disagreement_matrix, fit_view_weights
 from absentia.methods.completion.mkc._variants import (
     Heterogeneous,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC, SVR
 
-from absentia.methods.learning.engine._svm import Box, fit_machine, product
+from absentia.methods.learning.engine import Box, fit_machine
 from reference import amkl
 from reference import svm as slow
 
@@ -137,13 +137,6 @@ def test_a_kernel_of_zeros_and_one_that_tells_nobody_apart_end():
     for K in (np.zeros((40, 40)), np.ones((40, 40))):
         machine = fit_machine(K, box, tol=1e-6)
         assert machine.gap <= 1e-6 * machine.primal
-
-
-def test_products_skip_zero_coefficients():
-    K, _ = kernel(50)[1], None
-    z = np.zeros(50)
-    z[[3, 40]] = [1.0, -2.0]
-    np.testing.assert_allclose(product(K, z), K @ z, rtol=1e-13)
 
 
 def test_few_steps_are_reported_honestly():
