@@ -57,11 +57,8 @@ def _suggest_command(
     """Return a line with the command that learns these labels, or with the reason why ``fit`` would not."""
     from absentia.app.cli._data import explain_refusal
 
-    arguments = [
-        str(path),
-        *([] if labels_flag is None else ["--labels", labels_flag]),
-        *flag_words(source),
-    ]
+    labels_words = [] if labels_flag is None else ["--labels", labels_flag]
+    arguments = [str(path), *labels_words, *flag_words(source)]
     if labels.kind == "multilabel":
         return f"next:  {format_command('compare', *arguments, '-o', 'compared')}"
     label_source = labels_flag or "the labels of the manifest"
