@@ -155,12 +155,12 @@ def _completion_story(
     options: CompleteOptions,
 ) -> reporting.CompletionStory:
     """What the report of one completion shows; errors on hidden cells too, if these are wanted."""
-    method, judged = entry.name, None
+    method, quality = entry.name, None
     if not options.no_quality:
         with step_bar("judging", len(offered("completer"))) as tick:
-            judged = experiment.compare_completers(method, completer, kernels, tick)
-        if judged.sentence:
-            say(judged.sentence)
+            quality = experiment.compare_completers(method, completer, kernels, tick)
+        if quality.subsample_note:
+            say(quality.subsample_note)
     return reporting.CompletionStory(
         title=f"{file.name}, completed",
         summary=f"The missing rows and columns of {kernels.n_views} kernels over {len(kernels)} samples, "
@@ -169,8 +169,8 @@ def _completion_story(
         after={method: completed},
         traces={method: completer.objective_} if isinstance(completer, Iterative) else {},
         warnings=list(dict.fromkeys([*list_concerns(kernels), *remarks])),
-        quality=judged,
-        unexplained=experiment.unexplained_share(completer, completed, kernels.observed),
+        quality=quality,
+        unexplained=experiment.measure_unexplained_share(completer, completed, kernels.observed),
         facts={
             "file": str(file),
             "method": f"{method}: {entry.when}",
