@@ -198,8 +198,9 @@ def run_complete_matrix(
 ) -> None:
     """Complete a matrix and write it, its standard deviations and, if asked, a report."""
     report, std_file = options.report, _find_std_file(output, options.std)
-    own = [output, std_file] if std_file is not None and files.is_own_file(output, std_file) else []
-    check_outputs([file], [output, std_file, report], options.force, own)
+    earlier = std_file is not None and files.is_written_by_absentia(output, std_file)
+    replaceable = [output, std_file] if earlier else []
+    check_outputs([file], [output, std_file, report], options.force, replaceable)
     check_report(report)
     outputs.expect(output, std_file, report)
     matrix = files.read_matrix(file)

@@ -78,9 +78,9 @@ def reproduce(
 
 def _check_replaced(page: Path, force: bool) -> None:
     """Refuse to replace the page of an experiment, and what goes beside it, if the page is not ours."""
-    from absentia.files import is_own_file
+    from absentia.files import is_written_by_absentia
 
-    if not is_own_file(page):
+    if not is_written_by_absentia(page):
         check_replaced([page.with_suffix(ending) for ending in (".html", ".md", ".svg")], force)
 
 
