@@ -65,7 +65,7 @@ def test_a_second_interrupt_gives_up_and_writes_nothing(tmp_path, monkeypatch):
 
 
 def test_where_files_are_is_said_of_those_that_were_written(capsys):
-    terminal.say_where(completed_kernels=Path("[o].npz"), report=None)
+    terminal.say_paths(completed_kernels=Path("[o].npz"), report=None)
     assert capsys.readouterr().out == "completed kernels: [o].npz\n"
 
 
@@ -84,16 +84,16 @@ def test_warnings_of_other_libraries_are_shown_but_not_kept_for_the_report(monke
         monkeypatch.setattr(
             warnings, "showwarning", lambda message, *args, **more: shown.append(str(message))
         )
-        with terminal.keep_warnings() as kept:
+        with terminal.collect_warnings() as texts:
             warn("ours")
             warnings.warn("theirs", stacklevel=1)
     assert shown == ["ours", "theirs"]
-    assert kept == ["ours"]
+    assert texts == ["ours"]
 
 
 def test_lines_are_as_long_as_they_are_where_nobody_looks(monkeypatch):
     long = "word " * 100
-    for console in (terminal._console(), terminal._console(stderr=True)):
+    for console in (terminal._make_console(), terminal._make_console(stderr=True)):
         with console.capture() as caught:
             console.print(long)
         assert len(caught.get().splitlines()) == 1
@@ -105,7 +105,7 @@ def test_no_color_is_plain_text(monkeypatch, wanted, marked):
     monkeypatch.setenv("NO_COLOR", wanted)
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")
-    console = terminal._console()
+    console = terminal._make_console()
     with console.capture() as caught:
         console.print("[bold yellow]warning[/]")
     assert ("\x1b[" in caught.get()) is marked

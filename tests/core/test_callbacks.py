@@ -103,7 +103,7 @@ def test_a_trial_inside_a_fit_is_watched_by_nobody():
 
 @each
 def test_verbose_writes_lines_and_one_at_the_end(name, monkeypatch):
-    monkeypatch.setattr(watching, "_PAUSE", 0.0)
+    monkeypatch.setattr(watching, "_LINE_INTERVAL", 0.0)
     said = StringIO()
     with redirect_stderr(said):
         one = fitted(name, lambda one: one.set_params(verbose=True))
@@ -114,7 +114,7 @@ def test_verbose_writes_lines_and_one_at_the_end(name, monkeypatch):
 
 
 def test_lines_come_now_and_then_only(monkeypatch):
-    for seconds, every in ((0.0, None), (watching._PAUSE / 2, 2)):  # that each iteration takes
+    for seconds, every in ((0.0, None), (watching._LINE_INTERVAL / 2, 2)):  # that each iteration takes
         monkeypatch.setattr(watching, "_clock", partial(next, count(0.0, seconds)))
         said = StringIO()
         with redirect_stderr(said):

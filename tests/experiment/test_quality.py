@@ -17,7 +17,7 @@ from absentia import (
     missingness,
 )
 from absentia.experiment import _quality as module
-from absentia.experiment import compare_completers, measure_hidden_errors, unexplained_share
+from absentia.experiment import compare_completers, measure_hidden_errors, measure_unexplained_share
 from absentia.methods.catalogue import offered
 from absentia.methods.completion import Holdout
 from absentia.tasks import completion
@@ -38,65 +38,67 @@ def kernels(whole):
 
 
 def test_errors_of_complete_kernels_are_those_of_the_metrics(whole):
-    found = measure_hidden_errors(whole, {"cvkt": CVKT(), "zero": ZeroFill()})
+    quality = measure_hidden_errors(whole, {"cvkt": CVKT(), "zero": ZeroFill()})
     keep = np.ones_like(whole.observed)
-    keep[tuple(found.cells.T)] = False
-    assert len(found.cells) == (~keep).sum() == 30
+    keep[tuple(quality.cells.T)] = False
+    assert len(quality.cells) == (~keep).sum() == 30
     completed = CVKT().fit_transform(whole.hide(keep))
-    np.testing.assert_allclose(found.are("cvkt"), metrics.are(whole, completed, keep, average=False))
-    assert found.overall("zero") == (1.0, 1.0)
+    np.testing.assert_allclose(
+        quality.view_errors("cvkt"), metrics.are(whole, completed, keep, average=False)
+    )
+    assert quality.mean_errors("zero") == (1.0, 1.0)
     hidden, truth, filled = ~keep[:, 0], whole.block("pixels"), completed.block("pixels")
     cosine = (truth[hidden] * filled[hidden]).sum() / np.linalg.norm(truth[hidden])
-    assert found.misaligned["cvkt"][0] == pytest.approx(1 - cosine / np.linalg.norm(filled[hidden]))
+    assert quality.ca_errors["cvkt"][0] == pytest.approx(1 - cosine / np.linalg.norm(filled[hidden]))
 
 
 def test_only_observed_cells_are_hidden_and_nobody_loses_the_last_view(kernels):
-    found = measure_hidden_errors(kernels, {"mean": MeanFill()})
-    assert kernels.observed[tuple(found.cells.T)].all()
-    assert found.left.min() >= 1
+    quality = measure_hidden_errors(kernels, {"mean": MeanFill()})
+    assert kernels.observed[tuple(quality.cells.T)].all()
+    assert quality.n_views_left.min() >= 1
     shown = kernels.observed.copy()
-    shown[tuple(found.cells.T)] = False
-    np.testing.assert_array_equal(found.left, shown.sum(axis=1)[found.cells[:, 0]])
+    shown[tuple(quality.cells.T)] = False
+    np.testing.assert_array_equal(quality.n_views_left, shown.sum(axis=1)[quality.cells[:, 0]])
     again = measure_hidden_errors(kernels, {"mean": MeanFill()})
-    np.testing.assert_array_equal(found.errors["mean"], again.errors["mean"])
+    np.testing.assert_array_equal(quality.row_errors["mean"], again.row_errors["mean"])
 
 
 def test_rows_are_compared_in_parts_as_at_once(kernels, monkeypatch):
     at_once = measure_hidden_errors(kernels, {"m": CVKT()}, share=0.3)
     monkeypatch.setattr(completion, "_BLOCK_ROWS", 2)
     in_parts = measure_hidden_errors(kernels, {"m": CVKT()}, share=0.3)
-    np.testing.assert_allclose(in_parts.errors["m"], at_once.errors["m"], rtol=1e-12)
-    np.testing.assert_allclose(in_parts.misaligned["m"], at_once.misaligned["m"], atol=1e-12)
+    np.testing.assert_allclose(in_parts.row_errors["m"], at_once.row_errors["m"], rtol=1e-12)
+    np.testing.assert_allclose(in_parts.ca_errors["m"], at_once.ca_errors["m"], atol=1e-12)
 
 
 def test_no_more_methods_are_tried_once_the_time_is_up(kernels):
     ticks = []
-    found = measure_hidden_errors(
+    quality = measure_hidden_errors(
         kernels,
         {"mean": MeanFill()},
-        others={"mkmc": MKMC(), "zero": ZeroFill()},
+        optional={"mkmc": MKMC(), "zero": ZeroFill()},
         seconds=0.0,
         tick=lambda: ticks.append(1),
     )
-    assert list(found.errors) == ["mean"]
-    assert found.left_out == {"mkmc": module._UNTRIED, "zero": module._UNTRIED}
+    assert list(quality.row_errors) == ["mean"]
+    assert quality.left_out == {"mkmc": module._NOT_TRIED, "zero": module._NOT_TRIED}
     assert len(ticks) == 3
 
 
 def test_a_method_that_is_late_is_stopped_and_has_no_number(kernels, monkeypatch):
     clock = iter([0.0, 0.0, 0.0] + [100.0] * 50)
     monkeypatch.setattr(module, "clock", lambda: next(clock))
-    found = measure_hidden_errors(kernels, {}, others={"mkmc": MKMC(tol=1e-12)}, seconds=10.0)
-    assert found.left_out == {"mkmc": module._LATE}
-    assert found.errors == {}
+    quality = measure_hidden_errors(kernels, {}, optional={"mkmc": MKMC(tol=1e-12)}, seconds=10.0)
+    assert quality.left_out == {"mkmc": module._NOT_FINISHED}
+    assert quality.row_errors == {}
 
 
 def test_the_callback_of_the_method_that_is_judged_is_not_called(kernels):
     called = []
     method = MKMC(max_iter=2, callback=lambda progress: called.append(progress))
-    found = measure_hidden_errors(kernels, {"mkmc": method})
+    quality = measure_hidden_errors(kernels, {"mkmc": method})
     assert called == []
-    assert "mkmc" in found.errors
+    assert "mkmc" in quality.row_errors
 
 
 def test_a_method_that_fails_says_why_and_the_others_go_on(kernels):
@@ -104,9 +106,9 @@ def test_a_method_that_fails_says_why_and_the_others_go_on(kernels):
         def fit_transform(self, X, y=None):
             raise ValueError("no such luck")
 
-    found = measure_hidden_errors(kernels, {"bad": Failing(), "mean": MeanFill()})
-    assert found.left_out == {"bad": "could not: no such luck"}
-    assert list(found.errors) == ["mean"]
+    quality = measure_hidden_errors(kernels, {"bad": Failing(), "mean": MeanFill()})
+    assert quality.left_out == {"bad": "could not: no such luck"}
+    assert list(quality.row_errors) == ["mean"]
 
 
 def test_values_that_are_no_numbers_are_not_averaged_away(kernels):
@@ -116,26 +118,26 @@ def test_values_that_are_no_numbers_are_not_averaged_away(kernels):
             return done.completed({name: np.full((len(X), len(X)), np.inf) for name in X.names})
 
     with np.errstate(invalid="ignore"):
-        found = measure_hidden_errors(kernels, {"bad": Infinite()})
-    assert found.left_out == {"bad": "gave values that are not finite"}
+        quality = measure_hidden_errors(kernels, {"bad": Infinite()})
+    assert quality.left_out == {"bad": "gave values that are not finite"}
 
 
 def test_with_one_view_there_is_nothing_to_hide():
     alone = KernelViews.from_dense(np.eye(8)[None])
-    found = measure_hidden_errors(alone, {"mean": MeanFill()})
-    assert (len(found.cells), found.errors, found.left_out) == (0, {}, {})
+    quality = measure_hidden_errors(alone, {"mean": MeanFill()})
+    assert (len(quality.cells), quality.row_errors, quality.left_out) == (0, {}, {})
 
 
 def test_what_is_unexplained_is_a_share_of_completed_cells_only(kernels):
     method = MKMC(n_components=3)
     completed = method.fit_transform(kernels)
-    share = unexplained_share(method, completed, kernels.observed)
+    share = measure_unexplained_share(method, completed, kernels.observed)
     np.testing.assert_array_equal(np.isnan(share), kernels.observed)
     assert ((share[~kernels.observed] > 0) & (share[~kernels.observed] < 1)).all()
     t, v = np.argwhere(~kernels.observed)[0]
-    own = completed.block(kernels.names[v])[t, t]
-    assert share[t, v] == pytest.approx(method.posterior_variance()[t, v] / own)
-    assert unexplained_share(CVKT(), completed, kernels.observed) is None
+    diagonal = completed.block(kernels.names[v])[t, t]
+    assert share[t, v] == pytest.approx(method.posterior_variance()[t, v] / diagonal)
+    assert measure_unexplained_share(CVKT(), completed, kernels.observed) is None
 
 
 def test_a_method_stands_beside_baselines_and_the_rest_of_the_catalogue(kernels, monkeypatch):
@@ -147,24 +149,24 @@ def test_a_method_stands_beside_baselines_and_the_rest_of_the_catalogue(kernels,
         module, "offered", lambda family: entries | {"mkc-sdp": large, "cvkt": entries["knn"]}
     )
     ticks = []
-    found = compare_completers("cvkt", CVKT(rounds=2), kernels, lambda: ticks.append(1))
-    assert list(found.errors) == ["mean", "zero", "cvkt", "knn"]
+    quality = compare_completers("cvkt", CVKT(rounds=2), kernels, lambda: ticks.append(1))
+    assert list(quality.row_errors) == ["mean", "zero", "cvkt", "knn"]
     trial = Holdout.of(kernels, 0)
-    errors, _ = module.row_errors(kernels, CVKT(rounds=2).fit_transform(trial.part), found.cells)
-    np.testing.assert_allclose(found.errors["cvkt"], errors)
+    errors, _ = module.row_errors(kernels, CVKT(rounds=2).fit_transform(trial.part), quality.cells)
+    np.testing.assert_allclose(quality.row_errors["cvkt"], errors)
     assert len(ticks) == 5
-    assert found.left_out == {"mkc-sdp": "is for at most 20 samples"}
+    assert quality.left_out == {"mkc-sdp": "is for at most 20 samples"}
 
 
 def test_of_many_samples_some_are_judged_on(kernels, monkeypatch):
-    monkeypatch.setattr(module, "MAX_JUDGED", 30)
+    monkeypatch.setattr(module, "MAX_MEASURED_SAMPLES", 30)
     monkeypatch.setattr(module, "offered", lambda *_: {n: e for n, e in OFFERED.items() if n in FEW})
-    found = compare_completers("mean", MeanFill(), kernels)
-    assert found.drawn == (50, 30)
-    assert found.cells[:, 0].max() < 30
-    assert found.left_out["em"] == "is for at most 40 samples"  # of all samples, not of those drawn
+    quality = compare_completers("mean", MeanFill(), kernels)
+    assert quality.subsample == (30, 50)
+    assert quality.cells[:, 0].max() < 30
+    assert quality.left_out["em"] == "is for at most 40 samples"  # of all samples, not of those drawn
     order = np.random.default_rng(0).permutation(50)
     again = compare_completers("mean", MeanFill(), kernels[np.ix_(order, order)])
-    np.testing.assert_allclose(again.overall("mean"), found.overall("mean"), rtol=1e-9)
-    monkeypatch.setattr(module, "MAX_JUDGED", 50)
-    assert compare_completers("mean", MeanFill(), kernels).drawn is None
+    np.testing.assert_allclose(again.mean_errors("mean"), quality.mean_errors("mean"), rtol=1e-9)
+    monkeypatch.setattr(module, "MAX_MEASURED_SAMPLES", 50)
+    assert compare_completers("mean", MeanFill(), kernels).subsample is None

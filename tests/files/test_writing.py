@@ -122,22 +122,24 @@ def test_R_reads_a_table(tmp_path):
 )
 def test_files_are_known_by_what_stands_in_them(tmp_path, name, content, own):
     (tmp_path / name).write_text(content)
-    assert io.is_own_file(tmp_path / name) is own
+    assert io.is_written_by_absentia(tmp_path / name) is own
 
 
 def test_data_that_were_written_on_purpose_are_nobodys_to_replace(tmp_path):
     views = Views.from_dict({"a": np.eye(3)})
-    assert not io.is_own_file(io.write(tmp_path / "v.npz", views))
-    assert io.is_own_file(io.write(tmp_path / "v.npz", views, mask_before=views.observed, method="mean"))
-    assert not io.is_own_file(tmp_path / "gone.npz")
+    assert not io.is_written_by_absentia(io.write(tmp_path / "v.npz", views))
+    assert io.is_written_by_absentia(
+        io.write(tmp_path / "v.npz", views, mask_before=views.observed, method="mean")
+    )
+    assert not io.is_written_by_absentia(tmp_path / "gone.npz")
 
 
 def test_a_completed_matrix_is_known_by_its_deviations(tmp_path):
     values, deviations = tmp_path / "x.csv", tmp_path / "x.std.csv"
     values.write_text("id,p,q\na,1,2\nb,3,4\n")
-    assert not io.is_own_file(values, deviations)
+    assert not io.is_written_by_absentia(values, deviations)
     deviations.write_text("id,p,q\na,0,0\nb,0.5,0\n")
-    assert io.is_own_file(values, deviations)
+    assert io.is_written_by_absentia(values, deviations)
     for other in (
         "id,p,q\na,1,1\nb,0.5,2\n",
         "id,p,q\na,0,0\n",
@@ -145,4 +147,4 @@ def test_a_completed_matrix_is_known_by_its_deviations(tmp_path):
         "id,p,q\na,x,0\n",
     ):
         deviations.write_text(other)
-        assert not io.is_own_file(values, deviations)
+        assert not io.is_written_by_absentia(values, deviations)

@@ -21,7 +21,7 @@ class Result(NamedTuple):
 def run(*arguments, cwd=None):
     """The command in this process, which saves a second each time."""
     out, err = StringIO(), StringIO()
-    terminal._said.clear()
+    terminal._shown_warnings.clear()
     code = 0
     with warnings.catch_warnings(), redirect_stdout(out), redirect_stderr(err), chdir(cwd or "."):
         try:

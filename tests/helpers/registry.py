@@ -95,7 +95,7 @@ LEAST = {
     "permuting_samples_permutes_the_answers",
     "renaming_classes_permutes_scores_and_probabilities",
     "the_decision_is_the_largest_weighted_probability",
-    "what_is_saved_comes_back",
+    "saved_models_answer_as_before",
     "what_is_absent_is_never_read",
     "a_class_without_a_view_is_refused",
     "parameters_that_make_no_sense_are_refused_by_name",

@@ -40,10 +40,10 @@ def check_outputs(
 
 def check_replaced(outputs: Sequence[Path | None], force: bool) -> None:
     """Refuse to replace files that absentia did not write, unless by `force`."""
-    from absentia.files import is_own_file
+    from absentia.files import is_written_by_absentia
 
     for output in outputs:
-        if output is not None and not force and output.is_file() and not is_own_file(output):
+        if output is not None and not force and output.is_file() and not is_written_by_absentia(output):
             raise ValueError(
                 f"{output}: is there already, and absentia did not write it; choose another name, or "
                 "replace it with --force"

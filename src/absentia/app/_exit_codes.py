@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from types import FrameType
 
-from absentia.app._terminal import err, printable
+from absentia.app._terminal import err, escape_text
 
 # isort: split
 from cyclopts import CycloptsError
@@ -337,7 +337,7 @@ def leave(error: BaseException) -> int:
         if os.environ.get(_TRACEBACK, "0") not in ("", "0"):
             err.print("".join(traceback.format_exception(error)), markup=False, soft_wrap=True)
         if sentence:
-            err.print(f"absentia: {printable(sentence)}", soft_wrap=True)
+            err.print(f"absentia: {escape_text(sentence)}", soft_wrap=True)
     return code
 
 

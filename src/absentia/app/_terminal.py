@@ -1,4 +1,4 @@
-"""The terminal: two consoles, sentences and tables, warnings as one line each."""
+"""What is printed: consoles for standard output and standard error, and warnings as one line each."""
 
 from __future__ import annotations
 
@@ -25,89 +25,90 @@ except ImportError as _error:
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        """Whoever read has gone: what that means is not the console's to say."""
-        raise
+        """Let BrokenPipeError through: rich calls this while handling it, and would end the process."""
+        raise  # the error that the caller is handling
 
 
 _LINE_WIDTH, _HELP_WIDTH = 4000, 100  # characters of a line where there is no terminal
 
 
-def _console(stderr: bool = False, width: int = _LINE_WIDTH) -> _Console:
-    """Plain text where NO_COLOR says so or nobody looks; piped lines are as long as they are."""
-    plain = {"color_system": None} if os.environ.get("NO_COLOR") else {}
-    console = _Console(stderr=stderr, highlight=False, **plain)  # type: ignore[arg-type]
+def _make_console(stderr: bool = False, width: int = _LINE_WIDTH) -> _Console:
+    """Make a console: no colours under NO_COLOR, lines of `width` characters where there is no terminal."""
+    no_color = {"color_system": None} if os.environ.get("NO_COLOR") else {}
+    console = _Console(stderr=stderr, highlight=False, **no_color)  # type: ignore[arg-type]
     if not console.is_terminal:
         console.width = width
     return console
 
 
-out, err = _console(), _console(stderr=True)
-help_console = _console(width=_HELP_WIDTH)
+out, err = _make_console(), _make_console(stderr=True)
+help_console = _make_console(width=_HELP_WIDTH)
 
 
 def escape_unencodable() -> None:
-    """Characters that the terminal does not have are shown by their numbers."""
+    r"""Write characters that the terminal cannot encode as escapes (``\u2713``) instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
-def printable(text: str) -> str:
-    """Text as it is, without markup, line breaks or anything else that moves the cursor."""
+def escape_text(text: str) -> str:
+    """Escape rich's markup in `text`, and replace line breaks and control characters."""
     return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
 
 
 def say(sentence: str) -> None:
-    """A line on standard output, not wrapped."""
+    """Print a line, in which rich's markup counts, on standard output without wrapping it."""
     out.print(sentence, soft_wrap=True)
 
 
 def say_json(document: Any) -> None:
-    """A JSON document on standard output, whatever else is to be quiet."""
+    """Print a JSON document on standard output; what JSON has no type for becomes text, NaN an error."""
     sys.stdout.write(json.dumps(document, indent=2, default=str, allow_nan=False) + "\n")
 
 
-def say_where(**places: Path | None) -> None:
-    """Where files are, those that were written."""
-    for what, path in places.items():
+def say_paths(**paths: Path | None) -> None:
+    """Print a line ``completed kernels: k.npz`` for each ``completed_kernels=path`` that is not None."""
+    for content, path in paths.items():
         if path is not None:
-            say(f"[bold]{what.replace('_', ' ')}[/]: {escape(str(path))}")
+            say(f"[bold]{content.replace('_', ' ')}[/]: {escape(str(path))}")
 
 
 def format_command(*words: str | Path) -> str:
-    """A command to go on with, as it is typed."""
+    """Return ``absentia`` with these arguments, quoted for a shell and escaped for :func:`say`."""
     return escape(shlex.join(["absentia", *map(str, words)]))
 
 
 # -------------------------------------------------------------------------------------------- warnings
 
 
-_said: set[str] = set()
+_shown_warnings: set[str] = set()
 
 
 def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    """A warning as one line, each sentence once."""
-    if str(message) in _said:
+    """Print a warning as one line on standard error, once; stands in for :func:`warnings.showwarning`."""
+    text = str(message)
+    if text in _shown_warnings:
         return
-    _said.add(str(message))
-    err.print(f"[yellow]warning[/]: {printable(str(message))}", soft_wrap=True)
+    _shown_warnings.add(text)
+    err.print(f"[yellow]warning[/]: {escape_text(text)}", soft_wrap=True)
 
 
 @contextmanager
-def keep_warnings() -> Iterator[list[str]]:
-    """Warnings go to standard error as usual; our own, which are sentences, are kept for the report too."""
+def collect_warnings() -> Iterator[list[str]]:
+    """Collect the texts of absentia's own warnings for a report; all warnings are shown as before."""
     from absentia.core import is_absentia_warning
 
-    kept: list[str] = []
+    texts: list[str] = []
     show = warnings.showwarning
 
-    def keep(message: Warning | str, *args: Any, **kwargs: Any) -> None:
+    def collect_and_show(message: Warning | str, *args: Any, **kwargs: Any) -> None:
         if is_absentia_warning(message):
-            kept.append(str(message))
+            texts.append(str(message))
         show(message, *args, **kwargs)
 
-    warnings.showwarning = keep
+    warnings.showwarning = collect_and_show
     try:
-        yield kept
+        yield texts
     finally:
         warnings.showwarning = show

@@ -27,8 +27,7 @@ from absentia.core._warn import warn
 from absentia.core.linalg import Array
 from absentia.core.optimize import Callback, Progress, Solution, Status
 
-#: Seconds between lines of progress, and the clock that counts them.
-_PAUSE = 2.0
+_LINE_INTERVAL = 2.0  # seconds between lines of progress, by the clock
 _clock: Callable[[], float] = time.monotonic
 
 _Class = TypeVar("_Class", bound=type)
@@ -36,7 +35,7 @@ _Class = TypeVar("_Class", bound=type)
 
 @dataclass_transform(eq_default=False)
 def estimator(cls: _Class) -> _Class:
-    """A class whose fields are its parameters: ``__init__`` only remembers, as scikit-learn wants it."""
+    """Make a class a dataclass whose fields are its parameters; ``__init__`` stores them, no more."""
     return dataclass(eq=False, repr=False)(cls)  # type: ignore[return-value]
 
 
@@ -66,16 +65,16 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         self.__dict__.update(state, **{key: dict(zip(*value, strict=True)) for key, value in pairs.items()})
 
     def _check_parameters(self) -> None:
-        """Every parameter as it was declared, and all of them together."""
+        """Raise if a parameter is not of the declared type and range, or if some do not go together."""
         for name, parameter in get_parameters(self).items():
             parameter.check(getattr(self, name), type(self).__name__)
         self._check()
 
     def _check(self) -> None:
-        """Raise if parameters do not go together."""
+        """Raise if parameters do not go together; a derived class says when."""
 
     def _with_ids(self, table: Array, ids: Array) -> Any:
-        """`table`, with the ids of its rows as index where ``set_output`` asks for pandas frames.
+        """Return `table` (n, p); as a frame with the n `ids` as index if ``set_output`` asks for pandas.
 
         scikit-learn names the columns, but knows of no ids other than the index of a frame that came in.
         """
@@ -87,7 +86,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return pd.DataFrame(table, index=pd.Index(list(ids), tupleize_cols=False))
 
     def _any_output(self, *, transform: Any = None) -> Self:
-        """Nothing to set: kernels come out whatever is asked for.  Here for pipelines, which set it all.
+        """The ``set_output`` of estimators that return kernels whatever is asked: pipelines call it.
 
         Parameters
         ----------
@@ -96,12 +95,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return self
 
     def state(self) -> Serialized:
-        """All that was given and learned, as plain data; without callbacks, which are code."""
+        """Parameters and fitted attributes as plain data; without callbacks, which are code."""
         return serialize(self, type(self).__name__)
 
     @classmethod
     def from_state(cls, state: Serialized) -> Self:
-        """The estimator of which this is the state."""
+        """Make the estimator whose :meth:`state` this is."""
         restored = deserialize(state.tree, state.arrays)
         if not isinstance(restored, cls):
             raise ValueError(f"this is the state of a {type(restored).__name__}, not of a {cls.__name__}")
@@ -109,22 +108,23 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
 
 def _as_pairs(value: Any) -> Any:
-    """A dict whose keys are tuples as pairs, which skops can write."""
-    plain = not isinstance(value, dict) or all(type(key) in (str, int, float) for key in value)
-    return value if plain else Pairs(list(value), list(value.values()))
+    """Turn a dict with keys other than text or numbers into `Pairs`, which skops can write."""
+    if not isinstance(value, dict) or all(type(key) in (str, int, float) for key in value):
+        return value
+    return Pairs(list(value), list(value.values()))
 
 
 class Iterative:
-    """Fitted attributes of whatever runs through :func:`iterate`."""
+    """Mixin of estimators that fit by :func:`iterate`: callbacks, and attributes that say how it ended."""
 
     n_iter_: int
-    objective_: Array
+    objective_: Array  # (n_iter_,) the objective after each iteration
     converged_: bool
-    status_: str
-    _remedy: str = ""  # what to do where the objective is not finite
+    status_: str  # how the fit ended, in words
+    _remedy: str = ""  # advice that follows the message where the objective is not finite
 
     def _make_callback(self) -> Callback | None:
-        """The callback of all loops of one fit; None if nobody listens."""
+        """Make the callback for all loops of one fit; None without `callback` and `verbose`."""
         return make_callback(self)
 
     def _set_convergence(self, solution: Solution[Any]) -> None:
@@ -149,35 +149,42 @@ class Iterative:
 class _CallbackList:
     """A callback that calls several, with iterations that count on from loop to loop."""
 
-    def __init__(self, *listeners: Callback) -> None:
-        self._listeners = listeners
-        self._before = self._last = 0  # iterations of the loops that are over, and of the present one
+    def __init__(self, *callbacks: Callback) -> None:
+        self._callbacks = callbacks
+        self._past_iterations = 0  # of the loops that are over
+        self._iteration = 0  # of the present loop
 
     def __call__(self, progress: Progress) -> bool:
-        if progress.iteration <= self._last:  # another loop has begun
-            self._before += self._last
-        self._last = progress.iteration
-        iteration, max_iter = self._before + progress.iteration, self._before + progress.max_iter
-        overall = replace(progress, iteration=iteration, max_iter=max_iter)
-        stops = [listener(overall) for listener in self._listeners]  # all are called, whoever stops
+        if progress.iteration <= self._iteration:  # another loop has begun
+            self._past_iterations += self._iteration
+        self._iteration = progress.iteration
+        overall = replace(
+            progress,
+            iteration=self._past_iterations + progress.iteration,
+            max_iter=self._past_iterations + progress.max_iter,
+        )
+        stops = [callback(overall) for callback in self._callbacks]  # all are called, even if one stops
         return any(stops)
 
 
 def make_callback(estimator: Any) -> Callback | None:
-    """The callback that the loops of a fit call after each iteration; None if nobody listens."""
-    listeners: list[Callback] = []
+    """Make what the loops of a fit call after each iteration, of the parameters `callback` and `verbose`.
+
+    None if the estimator has neither.
+    """
+    callbacks: list[Callback] = []
     if (callback := getattr(estimator, "callback", None)) is not None:
-        listeners.append(callback)
+        callbacks.append(callback)
     if getattr(estimator, "verbose", False):
-        listeners.append(_print_progress(type(estimator).__name__))
-    return _CallbackList(*listeners) if listeners else None
+        callbacks.append(_make_progress_printer(type(estimator).__name__))
+    return _CallbackList(*callbacks) if callbacks else None
 
 
 def clone_without_callbacks(estimator: Any, **parameters: Any) -> Any:
-    """A clone with other parameters and no callbacks: a trial inside a fit is no progress of it."""
-    other = clone(estimator)
-    quiet = {"callback": None, "verbose": False}
-    return other.set_params(**{k: v for k, v in quiet.items() if k in other.get_params()}, **parameters)
+    """Clone with other `parameters`, and silent: fits inside a fit are no progress of it."""
+    copy = clone(estimator)
+    silent = {"callback": None, "verbose": False}
+    return copy.set_params(**{k: v for k, v in silent.items() if k in copy.get_params()}, **parameters)
 
 
 def _write_line(text: str) -> None:
@@ -186,19 +193,19 @@ def _write_line(text: str) -> None:
     sys.stderr.flush()
 
 
-def _print_progress(name: str) -> Callback:
-    """A callback that writes a line every :data:`_PAUSE` seconds."""
-    last = _clock()
+def _make_progress_printer(name: str) -> Callback:
+    """Make a callback that writes a line on stderr every :data:`_LINE_INTERVAL` seconds."""
+    last_time = _clock()
 
-    def show(progress: Progress) -> None:
-        nonlocal last
-        if (now := _clock()) - last >= _PAUSE:
-            last = now
-            # where there is no objective, what is watched is the change itself
-            objective = (
-                f"objective {progress.objective:.6g}, " if progress.objective != progress.change else ""
-            )
-            count = f"iteration {progress.iteration} of at most {progress.max_iter}"
-            _write_line(f"{name}: {count}, {objective}change {progress.change:.1e}")
+    def print_progress(progress: Progress) -> None:
+        nonlocal last_time
+        now = _clock()
+        if now - last_time < _LINE_INTERVAL:
+            return
+        last_time = now
+        has_objective = progress.objective != progress.change  # loops without one pass the change as both
+        objective = f"objective {progress.objective:.6g}, " if has_objective else ""
+        count = f"iteration {progress.iteration} of at most {progress.max_iter}"
+        _write_line(f"{name}: {count}, {objective}change {progress.change:.1e}")
 
-    return show
+    return print_progress

@@ -6,7 +6,7 @@ from absentia.experiment._quality import (
     Quality,
     compare_completers,
     measure_hidden_errors,
-    unexplained_share,
+    measure_unexplained_share,
 )
 from absentia.experiment._validation import Gain, Validation, count_steps, cross_validate
 from absentia.tasks import concordance, concordance_gain

@@ -1,8 +1,9 @@
-"""How far completed cells can be trusted: observed ones are hidden, completed, and compared with the truth.
+"""Errors of completers on observed cells that are hidden, completed, and compared with the truth.
 
-A cell is a sample in a view.  A tenth of each view's cells is hidden, never a sample's last, and always
-the same ones.  Errors are those of :func:`absentia.tasks.row_errors`.  Of many samples some are drawn,
-by the data and not by the order they come in, and judged on alone.
+A cell is a sample in a view: a row of the view's kernel.  A tenth of each view's observed cells is hidden,
+never a sample's only one, and the same ones for every method.  Errors are those of
+:func:`absentia.tasks.row_errors`.  Where there are many samples, methods are measured on a random part,
+which does not depend on the order that they come in.
 """
 
 import time
@@ -20,11 +21,11 @@ from absentia.methods.catalogue import offered
 from absentia.methods.completion import Completer, Holdout
 from absentia.tasks import row_errors
 
-_TIME_FOR_OTHERS = 60.0  # seconds by the clock below
 clock: Callable[[], float] = time.process_time
-MAX_JUDGED = 3000  # samples that methods are judged on; of more so many are drawn
-_LATE = "was not done when the time was up"
-_UNTRIED = "was not tried: the time was up"
+_OPTIONAL_SECONDS = 60.0  # CPU time for methods that are tried if there is time
+MAX_MEASURED_SAMPLES = 3000  # of more, so many are drawn at random
+_NOT_FINISHED = "was not done when the time was up"
+_NOT_TRIED = "was not tried: the time was up"
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,49 +35,51 @@ class Quality:
     Attributes
     ----------
     names : tuple of str
-        The V views.
-    cells : (h, 2) int
-        Sample and view of each hidden cell.
-    left : (h,) int
-        How many views the sample of each hidden cell was left with.
-    errors : dict of str to (h,)
+        Names of the V views.
+    cells : int array of shape (h, 2)
+        Sample and view of each of the h hidden cells.
+    n_views_left : int array of shape (h,)
+        How many views the sample of each hidden cell still has.
+    row_errors : dict of str to array of shape (h,)
         By method, the relative error of each hidden cell's row; NaN where the true row is zero.
-    misaligned : dict of str to (V,)
-        By method, CA over the hidden rows of each view; NaN where nothing was hidden.
+    ca_errors : dict of str to array of shape (V,)
+        By method, completion accuracy error over the hidden rows of each view; NaN where none is hidden.
     seconds : dict of str to float
-        CPU time by method.
+        By method, CPU time.
     left_out : dict of str to str
-        Methods without errors, and why.
-    drawn : (int, int), optional
-        Of how many samples how many were drawn to judge on, where that was not all of them.
+        By method that has no errors, the reason.
+    subsample : (int, int) or None
+        Number of samples drawn and number of all, if not all were used.
     """
 
     names: tuple[str, ...]
     cells: Array
-    left: Array
-    errors: dict[str, Array]
-    misaligned: dict[str, Array]
+    n_views_left: Array
+    row_errors: dict[str, Array]
+    ca_errors: dict[str, Array]
     seconds: dict[str, float]
     left_out: dict[str, str]
-    drawn: tuple[int, int] | None = None
+    subsample: tuple[int, int] | None = None
 
     @property
-    def sentence(self) -> str:
-        """On how many samples methods were judged, where that was not all; else nothing."""
-        if self.drawn is None:
+    def subsample_note(self) -> str:
+        """A sentence on how many samples were drawn; empty if all were used."""
+        if self.subsample is None:
             return ""
+        n_drawn, n_samples = self.subsample
         return (
-            f"Methods were judged on {self.drawn[1]} of the {self.drawn[0]} samples, drawn at random; with "
+            f"Methods were judged on {n_drawn} of the {n_samples} samples, drawn at random; with "
             "all of them to learn from, errors may be smaller."
         )
 
-    def are(self, method: str) -> Array:
-        """ARE of every view, NaN where there is nothing to measure."""
-        return np.array([_mean(self.errors[method][self.cells[:, 1] == v]) for v in range(len(self.names))])
+    def view_errors(self, method: str) -> Array:
+        """Average relative error (ARE) of each view's hidden rows, shape (V,); NaN where there is none."""
+        views = self.cells[:, 1]
+        return np.array([_nan_mean(self.row_errors[method][views == v]) for v in range(len(self.names))])
 
-    def overall(self, method: str) -> tuple[float, float]:
-        """ARE and CA, mean over views."""
-        return _mean(self.are(method)), _mean(self.misaligned[method])
+    def mean_errors(self, method: str) -> tuple[float, float]:
+        """ARE and CA error, each averaged over the views."""
+        return _nan_mean(self.view_errors(method)), _nan_mean(self.ca_errors[method])
 
 
 def measure_hidden_errors(
@@ -86,101 +89,105 @@ def measure_hidden_errors(
     random_state: RandomState = 0,
     tick: Callable[[], None] = lambda: None,
     *,
-    others: Mapping[str, Completer] | None = None,
-    seconds: float = _TIME_FOR_OTHERS,
-    most: int | None = None,
+    optional: Mapping[str, Completer] | None = None,
+    seconds: float = _OPTIONAL_SECONDS,
+    max_samples: int | None = None,
 ) -> Quality:
-    """Hide observed cells, complete them with every method, and measure.
+    """Hide observed cells, complete them with every method, and measure the errors.
 
     Parameters
     ----------
     kernels : KernelViews
         Square.
     completers : mapping of str to completer
-        Methods by name, as they are to be judged; they are cloned, and take the time that they take.
+        Unfitted methods by name, which are cloned; all are measured, however long they take.
     share : float
-        Of each view's observed cells to hide.
+        Share of each view's observed cells that is hidden, in (0, 1).
     random_state : int, Generator, RandomState or None
         Which cells are hidden.
     tick : callable, optional
         Called after each method.
-    others : mapping of str to completer, optional
+    optional : mapping of str to completer, optional
         More methods, which are tried in this order until the time is up.
     seconds : float
-        CPU time after which no other method is tried, and the running one is stopped if it can be.
-    most : int, optional
-        Of more samples so many are drawn, and cells are those of these.
+        CPU time, `completers` included, after which no optional method is begun, and the running one is
+        stopped if it has a callback.
+    max_samples : int, optional
+        Number of samples to draw if there are more; cells are hidden and counted among these.
     """
-    holdout = Holdout.of(kernels, random_state, share, most)
+    holdout = Holdout.of(kernels, random_state, share, max_samples)
     whole, part = holdout.whole, holdout.part
-    drawn = None if len(whole) == len(kernels) else (len(kernels), len(whole))
-    cells = np.argwhere(whole.observed & ~part.observed & part.observed.any(axis=0))
-    left = part.observed.sum(axis=1)[cells[:, 0]]
-    quality = Quality(kernels.names, cells, left, {}, {}, {}, {}, drawn)
+    subsample = None if len(whole) == len(kernels) else (len(whole), len(kernels))
+    cells = np.argwhere(holdout.hidden & part.observed.any(axis=0))  # in views that somebody is left in
+    n_views_left = part.observed.sum(axis=1)[cells[:, 0]]
+    quality = Quality(kernels.names, cells, n_views_left, {}, {}, {}, {}, subsample)
     if not len(cells):
         return quality
     deadline = clock() + seconds
     for name, completer in completers.items():
-        _judge(quality, holdout, name, completer, None)
+        _measure_method(quality, holdout, name, completer, None)
         tick()
-    for name, completer in (others or {}).items():
+    for name, completer in (optional or {}).items():
         if clock() < deadline:
-            _judge(quality, holdout, name, completer, deadline)
+            _measure_method(quality, holdout, name, completer, deadline)
         else:
-            quality.left_out[name] = _UNTRIED
+            quality.left_out[name] = _NOT_TRIED
         tick()
     return quality
 
 
-def _judge(
+def _measure_method(
     quality: Quality, holdout: Holdout, name: str, completer: Completer, deadline: float | None
 ) -> None:
-    """Add what one method does, or why it does nothing."""
+    """Add one method's errors to `quality`, or the reason why it has none."""
     method = clone(completer)
     if "callback" in method.get_params():
         method.set_params(callback=None if deadline is None else lambda _: clock() > deadline)
     start = clock()
     try:
-        with warnings.catch_warnings(action="ignore"):  # those of the completion are the ones to read
+        with warnings.catch_warnings(action="ignore"):  # the completion itself has shown them
             completed = method.fit_transform(holdout.part)
     except (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError) as error:
         quality.left_out[name] = f"could not: {error or type(error).__name__}"
         return
-    spent = clock() - start
+    seconds = clock() - start
     if deadline is not None and clock() > deadline and not getattr(method, "converged_", True):
-        quality.left_out[name] = _LATE
+        quality.left_out[name] = _NOT_FINISHED
         return
-    errors, misaligned = row_errors(holdout.whole, completed, quality.cells)
-    if np.isinf(errors).any():
+    by_cell, by_view = row_errors(holdout.whole, completed, quality.cells)
+    if np.isinf(by_cell).any():
         quality.left_out[name] = "gave values that are not finite"
         return
-    quality.errors[name], quality.misaligned[name], quality.seconds[name] = errors, misaligned, spent
+    quality.row_errors[name], quality.ca_errors[name], quality.seconds[name] = by_cell, by_view, seconds
 
 
-def unexplained_share(completer: Any, completed: KernelViews, observed: Array) -> Array | None:
-    """The share, 0 to 1, of each completed cell's own value that the model does not explain.
-
-    Samples x views, NaN where the cell was observed; None if the method does not say.
+def measure_unexplained_share(completer: Any, completed: KernelViews, observed: Array) -> Array | None:
+    """Posterior variance of each completed cell as a share, 0 to 1, of its diagonal kernel value k(t, t).
 
     Parameters
     ----------
     completer : fitted completer
-        Asked for its ``posterior_variance``, if it has one.
+        With a method ``posterior_variance``, or there is nothing to measure.
     completed : KernelViews
-        What it gave.
-    observed : (n, V) bool
-        What it was given.
+        The n samples with all V views, as the completer filled them.
+    observed : bool array of shape (n, V)
+        Which cells the completer was given.
+
+    Returns
+    -------
+    array of shape (n, V), or None without ``posterior_variance``
+        NaN where the cell was observed.
     """
     if not hasattr(completer, "posterior_variance"):
         return None
-    own = np.column_stack([completed.diagonal(name) for name in completed.names])
+    diagonals = np.column_stack([completed.diagonal(name) for name in completed.names])
     share = np.full(observed.shape, np.nan)
-    np.divide(completer.posterior_variance(), own, out=share, where=~observed & (own > 0))
+    np.divide(completer.posterior_variance(), diagonals, out=share, where=~observed & (diagonals > 0))
     return np.clip(share, 0.0, 1.0)
 
 
-def _mean(values: Array) -> float:
-    """Of what there is; NaN of nothing."""
+def _nan_mean(values: Array) -> float:
+    """The mean of the values that are not NaN; NaN, without a warning, if there are none."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")
 
@@ -188,31 +195,38 @@ def _mean(values: Array) -> float:
 def compare_completers(
     name: str, completer: Completer, kernels: KernelViews, tick: Callable[[], None] = lambda: None
 ) -> Quality:
-    """A method beside mean fill, zero fill and every other completer of the catalogue at its defaults.
+    """Measure a method beside mean fill, zero fill and, while time lasts, the catalogue's other completers.
 
-    Of more than :data:`MAX_JUDGED` samples so many are drawn and judged on; methods that are not for as
-    many samples as there are, are left out all the same.
+    Errors are measured on at most :data:`MAX_MEASURED_SAMPLES` samples.  Methods that are for fewer samples
+    than `kernels` has are left out even if so few are drawn.
 
     Parameters
     ----------
     name : str
-        What the method is called; the entry of that name is not tried as well.
+        Name of the method; takes the place of the catalogue's entry of that name, if there is one.
     completer : completer
-        The method, with the parameters that it is used with.
+        The method, unfitted, with the parameters that it is used with; others have their defaults.
     kernels : KernelViews
         Square.
     tick : callable
         Called once for each completer of the catalogue.
     """
-    entries = offered("completer")
-    first = {e.name: e.make() for e in entries.values() if e.baseline and e.name != name}
-    first[name] = completer
-    others = [entry for entry in entries.values() if entry.name not in first]
-    rest = sorted(others, key=lambda entry: entry.max_samples is not None)
-    small = {e.name: e.make() for e in rest if e.max_samples is None or len(kernels) <= e.max_samples}
-    quality = measure_hidden_errors(kernels, first, tick=tick, others=small, most=MAX_JUDGED)
-    for entry in rest:
-        if entry.name not in small:
-            quality.left_out[entry.name] = f"is for at most {entry.max_samples} samples"
-            tick()
+    entries = offered("completer").values()
+    completers = {entry.name: entry.make() for entry in entries if entry.baseline and entry.name != name}
+    completers[name] = completer
+    optional, too_large = {}, {}
+    # those for any number of samples first
+    for entry in sorted(entries, key=lambda entry: entry.max_samples is not None):
+        if entry.name in completers:
+            continue
+        if entry.max_samples is None or len(kernels) <= entry.max_samples:
+            optional[entry.name] = entry.make()
+        else:
+            too_large[entry.name] = f"is for at most {entry.max_samples} samples"
+    quality = measure_hidden_errors(
+        kernels, completers, tick=tick, optional=optional, max_samples=MAX_MEASURED_SAMPLES
+    )
+    for entry_name, reason in too_large.items():
+        quality.left_out[entry_name] = reason
+        tick()
     return quality

@@ -21,4 +21,4 @@ from absentia.files._matrix import Matrix, holds_matrix, read_matrix, write_csv
 from absentia.files._models import holds_model, read_state, write_state
 from absentia.files._npz import from_arrays, is_data
 from absentia.files._reading import open_data, read, read_container, read_label_array, read_new
-from absentia.files._writing import is_own_file, write
+from absentia.files._writing import is_written_by_absentia, write

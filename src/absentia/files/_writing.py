@@ -1,13 +1,14 @@
-"""The one way out: an .npz file, or a folder with a CSV file for each view.
+"""Writing data to an .npz file or to a folder with a CSV file for each view; telling absentia's own files.
 
-The tables of a folder have the ids in the first column and a line for each sample that has the view; R
-takes them with ``read.csv(file, row.names = 1)``, and :func:`absentia.read` takes the folder.
+A CSV file has the ids in the first column and a line for each sample that has the view; R reads it with
+``read.csv(file, row.names = 1)``, and :func:`absentia.read` reads the folder.
 """
 
 import csv
+import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,15 +20,16 @@ from absentia.files._archive import list_keys
 from absentia.files._base import FileError, PathLike, feature_names, file_errors, write_atomically
 from absentia.files._cells import csv_rows
 from absentia.files._formats import is_table
-from absentia.files._frames import LABEL_NAMES, view_name
+from absentia.files._frames import LABEL_NAMES
 from absentia.files._npz import write_npz
 
+#: Names of views that every system allows as names of files.
 _FILE_NAME = re.compile(r"[\w()+=,@ -][\w()+=,@ .-]{0,180}")
-_ROWS = 256  # of a table that are made at a time
+_CHUNK_ROWS = 256  # rows of a view that are made text at a time
 
 
 def write(path: PathLike, data: Views | KernelViews, **extra: Any) -> Path:
-    """Write Views or square KernelViews, whole or not at all; names of features go with them.
+    """Write Views or square KernelViews with ids and names of features, each file whole or not at all.
 
     Parameters
     ----------
@@ -35,9 +37,14 @@ def write(path: PathLike, data: Views | KernelViews, **extra: Any) -> Path:
         An .npz file; or, for Views, a folder (no ending, or a slash at the end), in which each view becomes
         a CSV file.
     data : Views or KernelViews
-        What to write.
+        The data to write.
     **extra : array-like
-        Further arrays for an .npz file.
+        Further arrays for an .npz file, by name.
+
+    Returns
+    -------
+    Path
+        The file or folder.
     """
     text, path = os.fspath(path), Path(path)
     if text.endswith(("/", os.sep)) or not path.suffix or path.is_dir():
@@ -50,110 +57,127 @@ def write(path: PathLike, data: Views | KernelViews, **extra: Any) -> Path:
     return write_npz(path, data, **extra)
 
 
-# ------------------------------------------------------------------------------------ what was written
+def _write_folder(path: Path, data: Views | KernelViews) -> Path:
+    """Write each view to ``path / "<view>.csv"``, or raise before anything is written."""
+    if not isinstance(data, Views):
+        raise ValueError("kernels are written to an .npz file; name one")
+    check_unique_ids(data.ids, "ids")
+    _check_view_names(data.names)
+    _check_folder(path, [f"{name}.csv" for name in data.names])
+    path.mkdir(exist_ok=True)
+    for name in data.names:
+        write_atomically(path / f"{name}.csv", partial(_write_view, data, name))
+    return path
 
-_PAGE = b'<meta name="generator" content="absentia">'
-_HEAD = 4096  # bytes of a file that show what it is
-#: Arrays that only a completed set of kernels, or a completed matrix, has beside one another.
-_COMPLETED = ({"mask_before", "method"}, {"std", "observed", "method"})
+
+def _check_view_names(names: Sequence[str]) -> None:
+    """Refuse names that cannot be those of files, or would be read back as something else."""
+    for name in names:
+        if not _FILE_NAME.fullmatch(name) or name.endswith((" ", ".")):
+            raise ValueError(f"a view named {name!r} cannot be a file; rename it, or write an .npz file")
+        if LABEL_NAMES.fullmatch(name):
+            raise ValueError(f"a view named {name!r} would be taken for labels in a folder; rename it")
+    if len({name.lower() for name in names}) < len(names):
+        raise ValueError("names of views differ only in case, which files may not; write an .npz file")
 
 
-def is_own_file(path: Path, deviations: Path | None = None) -> bool:
-    """Whether absentia wrote a file, by what stands in it: a page, a model, a completion or predictions.
+def _check_folder(path: Path, file_names: Sequence[str]) -> None:
+    """Refuse a folder that cannot be made, or that holds tables beside the files to be written."""
+    if not path.parent.is_dir():
+        raise ValueError(f"the folder {path.parent} does not exist")
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise ValueError("is there and no folder; give another name")
+    foreign = sorted(file.name for file in path.iterdir() if is_table(file) and file.name not in file_names)
+    if foreign:
+        raise ValueError(
+            f"is a folder that holds other tables, e.g. {foreign[0]}, which would be read as views; "
+            "give a new folder"
+        )
+
+
+def _write_view(data: Views, name: str, file: BinaryIO) -> None:
+    """Write one view as CSV."""
+    file.writelines(csv_rows(_format_rows(data, name)))
+
+
+def _format_rows(data: Views, name: str) -> Iterator[list[str]]:
+    """The header, then the id and the values of each sample that has the view; missing values are NA."""
+    columns, levels = feature_names(data, name), data.levels(name)
+    id_column = next(word for word in ("id", "sample", "ids_of_samples") if word not in columns)
+    yield [id_column, *columns]
+    level_names = [(j, levels[column]) for j, column in enumerate(columns) if column in levels]
+    present = np.flatnonzero(data.observed[:, data.names.index(name)])
+    for start in range(0, len(present), _CHUNK_ROWS):
+        rows = present[start : start + _CHUNK_ROWS]
+        for sample, values in zip(data.ids[rows].tolist(), data.padded(name, rows).tolist(), strict=True):
+            cells = ["NA" if math.isnan(value) else repr(value).removesuffix(".0") for value in values]
+            for j, texts in level_names:  # a category is held as the number of its level
+                if not math.isnan(values[j]):
+                    cells[j] = texts[int(values[j])]
+            yield [str(sample), *cells]
+
+
+# ------------------------------------------------------------------------------------ what absentia wrote
+
+_HTML_MARK = b'<meta name="generator" content="absentia">'
+_HEAD_BYTES = 4096  # the part of a file that is read to tell what it is
+#: Names of arrays that only completed kernels (the first set) or a completed matrix (the second) have.
+_COMPLETED_KEYS = ({"mask_before", "method"}, {"std", "observed", "method"})
+
+
+def is_written_by_absentia(path: Path, deviations: Path | None = None) -> bool:
+    """Whether a file is a page, model, completion or predictions of absentia, judged by its content.
+
+    Data that :func:`write` wrote are not among these: they are the user's.
 
     Parameters
     ----------
     path : Path
         The file.
     deviations : Path, optional
-        Where its standard deviations would be, if it is a completed matrix.
+        The CSV file with the standard deviations, if `path` may be a completed matrix.
     """
-    kind = path.suffix.lower()
-    if deviations is not None and _is_matrix_pair(path, deviations):
+    suffix = path.suffix.lower()
+    if deviations is not None and _is_completed_matrix(path, deviations):
         return True
     try:
-        if kind in (".npz", ".absentia"):
-            held = set(list_keys(path))
-            return "model" in held or any(own <= held for own in _COMPLETED)
-        if kind in (".h5ad", ".h5mu"):
+        if suffix in (".npz", ".absentia"):
+            keys = set(list_keys(path))
+            return "model" in keys or any(completed_keys <= keys for completed_keys in _COMPLETED_KEYS)
+        if suffix in (".h5ad", ".h5mu"):
             import h5py
 
             with h5py.File(path, "r") as file:
                 return any(name.startswith("absentia_") for name in file["obs"])
         with open(path, "rb") as file:
-            head = file.read(_HEAD)
+            head = file.read(_HEAD_BYTES)
     except (OSError, ValueError, KeyError, ImportError):
         return False
-    if kind == ".html":
-        return _PAGE in head
-    line, end, _ = head.partition(b"\n")
-    told = line.startswith((b"id,predicted,", b"id,risk,")) and b",view=" in line
-    return kind == ".csv" and told and (not end or line.rstrip().endswith(b",flag"))
+    if suffix == ".html":
+        return _HTML_MARK in head
+    return suffix == ".csv" and _is_header_of_predictions(head)
 
 
-def _is_matrix_pair(values: Path, deviations: Path) -> bool:
-    """Whether two tables are a completed matrix and its standard deviations, 0 where it was observed."""
+def _is_header_of_predictions(head: bytes) -> bool:
+    """Whether a table begins with the columns of predictions: id, predicted or risk, view=..., flag."""
+    header, newline, _ = head.partition(b"\n")
+    begins = header.startswith((b"id,predicted,", b"id,risk,")) and b",view=" in header
+    return begins and (not newline or header.rstrip().endswith(b",flag"))  # no newline: a header cut short
+
+
+def _is_completed_matrix(values: Path, deviations: Path) -> bool:
+    """Whether two tables have the same row and column names, and the second some zeros, none negative.
+
+    Standard deviations of a completed matrix are zero where it was observed.
+    """
     try:
-        with open(values, newline="") as file, open(deviations, newline="") as beside:
-            lines, own = list(csv.reader(file)), list(csv.reader(beside))
-            below = [float(cell) for line in own[1:] for cell in line[1:]]
+        with open(values, newline="") as values_file, open(deviations, newline="") as deviations_file:
+            value_rows, deviation_rows = list(csv.reader(values_file)), list(csv.reader(deviations_file))
+            numbers = [float(cell) for row in deviation_rows[1:] for cell in row[1:]]
     except (OSError, ValueError, csv.Error):
         return False
-    alike = [line[:1] for line in lines] == [line[:1] for line in own] and lines[:1] == own[:1]
-    return alike and min(below, default=-1.0) == 0.0
-
-
-def _write_folder(path: Path, data: Views | KernelViews) -> Path:
-    if not isinstance(data, Views):
-        raise ValueError("kernels are written to an .npz file; name one")
-    check_unique_ids(data.ids, "ids")
-    _check_folder(path, data)
-    path.mkdir(exist_ok=True)
-    for name in data.names:
-        write_atomically(path / f"{name}.csv", partial(_save_view, data, name))
-    return path
-
-
-def _save_view(data: Views, name: str, file: BinaryIO) -> None:
-    file.writelines(csv_rows(_format_rows(data, name)))
-
-
-def _check_folder(path: Path, data: Views) -> None:
-    """Before anything is written: whether what will be there is what was written."""
-    for name in data.names:
-        if not _FILE_NAME.fullmatch(name) or name.endswith((" ", ".")):
-            raise ValueError(f"a view named {name!r} cannot be a file; rename it, or write an .npz file")
-        if LABEL_NAMES.fullmatch(name):
-            raise ValueError(f"a view named {name!r} would be taken for labels in a folder; rename it")
-    lower = [name.lower() for name in data.names]
-    if len(set(lower)) < len(lower):
-        raise ValueError("names of views differ only in case, which files may not; write an .npz file")
-    if not path.parent.is_dir():
-        raise ValueError(f"the folder {path.parent} does not exist")
-    if path.exists() and not path.is_dir():
-        raise ValueError("is there and no folder; give another name")
-    others = [file.name for file in path.iterdir() if is_table(file)] if path.is_dir() else []
-    others = [
-        name for name in others if view_name(Path(name)) not in data.names or not name.endswith(".csv")
-    ]
-    if others:
-        raise ValueError(
-            f"is a folder that holds other tables, e.g. {sorted(others)[0]}, which would be read as views; "
-            "give a new folder"
-        )
-
-
-def _format_rows(data: Views, name: str) -> Iterator[list[Any]]:
-    columns, levels = feature_names(data, name), data.levels(name)
-    corner = next(word for word in ("id", "sample", "ids_of_samples") if word not in columns)
-    yield [corner, *columns]
-    coded = [(place, levels[column]) for place, column in enumerate(columns) if column in levels]
-    having = np.flatnonzero(data.observed[:, data.names.index(name)])
-    for start in range(0, len(having), _ROWS):
-        rows = having[start : start + _ROWS]
-        for sample, values in zip(data.ids[rows].tolist(), data.padded(name, rows).tolist(), strict=True):
-            cells: list[Any] = [repr(x).removesuffix(".0") if x == x else "NA" for x in values]
-            for place, texts in coded:
-                if values[place] == values[place]:
-                    cells[place] = texts[int(values[place])]
-            yield [str(sample), *cells]
+    same_columns = value_rows[:1] == deviation_rows[:1]
+    same_rows = [row[:1] for row in value_rows] == [row[:1] for row in deviation_rows]
+    return same_columns and same_rows and min(numbers, default=-1.0) == 0.0

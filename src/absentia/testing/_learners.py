@@ -1,6 +1,7 @@
-"""Checks of everything that learns from incomplete data, then of regressors and survival models alone.
+"""Checks of classifiers, regressors and survival models together, then of the latter two alone.
 
-Functions of an unfitted estimator that raise if it fails.  Data are made inside; pytest is not needed.
+Each check is a function of an unfitted estimator that raises if the estimator fails it; the function's name
+says what must hold.  Data are digits in six views, made inside; pytest is not needed.
 """
 
 import pickle
@@ -43,29 +44,30 @@ from absentia.testing._tools import (
 
 @register("learner")
 def _permuting_samples_permutes_the_answers(estimator: Any) -> None:
-    """At its own tolerance: what is learned from is brought into an order of its own first."""
+    """Fitting does not depend on the order of samples, at the default `tol` and with or without ids."""
     X, digit = data(estimator)
     order = np.random.default_rng(0).permutation(N)
-    several = [digit % 3] if task_of(estimator) == "classes" else []
-    for y in (targets(estimator, digit), *several):
+    three_classes = [digit % 3] if task_of(estimator) == "classes" else []
+    for y in (targets(estimator, digit), *three_classes):
         fitted = clone(estimator).fit(X, y)
         permuted = select_samples(X, order)
-        for same in (permuted, without_ids(permuted)):
-            other = clone(estimator).fit(same, y[order])
-            assert_close(answers(other, same), answers(fitted, X)[order], 1e-9)
-            np.testing.assert_array_equal(other.unusable(same), fitted.unusable(X)[order])
+        for X_permuted in (permuted, without_ids(permuted)):
+            refitted = clone(estimator).fit(X_permuted, y[order])
+            assert_close(answers(refitted, X_permuted), answers(fitted, X)[order], 1e-9)
+            np.testing.assert_array_equal(refitted.unusable(X_permuted), fitted.unusable(X)[order])
             if isinstance(getattr(fitted, "weights_", None), np.ndarray):
-                assert_close(other.weights_, fitted.weights_, 1e-9)
+                assert_close(refitted.weights_, fitted.weights_, 1e-9)
 
 
 @register("learner")
 def _reordering_views_changes_no_answer(estimator: Any) -> None:
     X, y = problem(estimator)
-    reordered = X.select([X.names[v] for v in (3, 0, 5, 1, 4, 2)])
-    fitted, other = clone(estimator).fit(X, y), clone(estimator).fit(reordered, y)
-    assert_close(answers(other, reordered), answers(fitted, X), 1e-9)
+    order = [3, 0, 5, 1, 4, 2]
+    X_reordered = X.select([X.names[v] for v in order])
+    fitted, refitted = clone(estimator).fit(X, y), clone(estimator).fit(X_reordered, y)
+    assert_close(answers(refitted, X_reordered), answers(fitted, X), 1e-9)
     if isinstance(getattr(fitted, "weights_", None), np.ndarray):
-        assert_close(other.weights_, fitted.weights_[[3, 0, 5, 1, 4, 2]], 1e-9)
+        assert_close(refitted.weights_, fitted.weights_[order], 1e-9)
 
 
 @register("learner")
@@ -99,57 +101,57 @@ def _repeating_a_fit_repeats_it_to_the_bit(estimator: Any) -> None:
 
 
 def _parameters_as_text(estimator: Any) -> dict[str, str]:
-    """Parameters as they are shown: other estimators among them are equal in nothing else."""
+    """The repr of each parameter, to compare: equal estimators among them do not compare equal."""
     return {name: repr(value) for name, value in estimator.get_params().items()}
 
 
 @register("learner")
 def _clone_pickle_and_parameters_round_trip(estimator: Any) -> None:
     X, y = problem(estimator)
-    given = _parameters_as_text(estimator)
-    assert _parameters_as_text(clone(estimator)) == given
-    again = type(estimator)().set_params(**estimator.get_params(deep=False))
-    assert _parameters_as_text(again) == given
+    parameters = _parameters_as_text(estimator)
+    assert _parameters_as_text(clone(estimator)) == parameters
+    copy = type(estimator)().set_params(**estimator.get_params(deep=False))
+    assert _parameters_as_text(copy) == parameters
     fitted = estimator.fit(X, y)
     assert fitted is estimator
-    assert _parameters_as_text(estimator) == given
-    again = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(scores(again, X), scores(fitted, X))
+    assert _parameters_as_text(estimator) == parameters
+    unpickled = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(scores(unpickled, X), scores(fitted, X))
 
 
 @register("learner")
-def _what_is_saved_comes_back(estimator: Any) -> None:
-    """With probabilities, if it has them: to the bit, as plain data and from a file."""
+def _saved_models_answer_as_before(estimator: Any) -> None:
+    """To the bit, from ``state()`` and from a file; classifiers with probabilities, if they have them."""
     X, y = problem(estimator)
     if "probability" in estimator.get_params():
         estimator.set_params(probability=True)
     fitted = estimator.fit(X, np.where(y, "few", "many") if task_of(estimator) == "classes" else y)
     with tempfile.TemporaryDirectory() as folder:
         loaded = models.load(models.save(fitted, Path(folder) / "c.npz"))
-    for back in (type(estimator).from_state(fitted.state()), loaded):
-        assert type(back) is type(fitted)
-        assert _parameters_as_text(back) == _parameters_as_text(fitted)
-        np.testing.assert_array_equal(answers(back, X), answers(fitted, X))
-        np.testing.assert_array_equal(back.predict(X), fitted.predict(X))
-        np.testing.assert_array_equal(back.unusable(X), fitted.unusable(X))
+    for restored in (type(estimator).from_state(fitted.state()), loaded):
+        assert type(restored) is type(fitted)
+        assert _parameters_as_text(restored) == _parameters_as_text(fitted)
+        np.testing.assert_array_equal(answers(restored, X), answers(fitted, X))
+        np.testing.assert_array_equal(restored.predict(X), fitted.predict(X))
+        np.testing.assert_array_equal(restored.unusable(X), fitted.unusable(X))
 
 
 @register("learner")
-def _who_was_there_is_said(estimator: Any) -> None:
+def _names_ids_and_number_of_features_are_fitted_attributes(estimator: Any) -> None:
     X, y = problem(estimator)
     estimator.fit(X, y)
     assert estimator.names_in_ == X.names
     np.testing.assert_array_equal(estimator.ids_, X.ids)
-    features = N if takes_kernels(estimator) else sum(X.block(name).shape[1] for name in X.names)
-    assert estimator.n_features_in_ == features
+    n_features = N if takes_kernels(estimator) else sum(X.block(name).shape[1] for name in X.names)
+    assert estimator.n_features_in_ == n_features
 
 
-#: Accuracy, R^2 and concordance that guessing does not reach.
+#: By task, the score that guessing does not reach: accuracy, R^2, concordance.
 _BETTER_THAN_GUESSING = {"classes": 0.6, "numbers": 0.0, "survival": 0.55}
 
 
 @register("learner")
-def _in_a_pipeline_on_views(estimator: Any) -> None:
+def _a_pipeline_on_views_is_better_than_guessing(estimator: Any) -> None:
     views, digit = digits()
     steps = [("kernels", ViewKernels())] if takes_kernels(estimator) else []
     pipeline = Pipeline([*steps, ("estimator", estimator)])
@@ -158,17 +160,16 @@ def _in_a_pipeline_on_views(estimator: Any) -> None:
 
 
 @register("learner")
-def _what_is_not_fitted_says_so(estimator: Any) -> None:
+def _methods_raise_before_fit(estimator: Any) -> None:
     X, _ = data(estimator)
-    ways = ("predict", "decision_function", "predict_survival_function", "unusable")
-    for way in ways:
-        if hasattr(estimator, way):
+    for method in ("predict", "decision_function", "predict_survival_function", "unusable"):
+        if hasattr(estimator, method):
             with refused(NotFittedError, "not fitted"):
-                getattr(estimator, way)(X)
+                getattr(estimator, method)(X)
 
 
 @register("learner")
-def _no_rows_get_no_answers(estimator: Any) -> None:
+def _predictions_of_no_rows_are_empty(estimator: Any) -> None:
     X, y = problem(estimator)
     fitted = clone(estimator).fit(X, y)
     rows = select_samples(X, np.zeros(0, int), np.arange(N))
@@ -199,7 +200,7 @@ def _weights_of_one_are_no_weights_and_the_second_fit_forgets_the_first(estimato
 
 @register("weighted")
 def _a_sample_of_weight_zero_might_as_well_not_be_there(estimator: Any) -> None:
-    """Not even if nobody else has its class."""
+    """Even where no other sample has its class."""
     X, digit = data(estimator)
     keep = np.arange(N) >= 15
     y = np.where(keep, digit < 5 if task_of(estimator) == "classes" else digit, 20)
@@ -235,7 +236,7 @@ def _a_sample_without_any_view_is_named_flagged_and_changes_nothing(estimator: A
 
 @register("learner")
 def _what_is_absent_is_never_read(estimator: Any) -> None:
-    """Hidden cells turned to nonsense before they are hidden, in training and beyond: the same bits."""
+    """Values that are replaced by nonsense before they are hidden, in training and test, change no bit."""
     views, digit = datasets.load_digit_views(n_samples=N, return_X_y=True)
     keep = missingness.fixed_per_sample(views, 3, random_state=0)
     tables = zip(views.to_dict().items(), keep.T, strict=True)
@@ -259,31 +260,32 @@ def _a_view_that_nobody_has_changes_nothing(estimator: Any) -> None:
     keep = np.ones(views.observed.shape, bool)
     keep[:, 5] = False
     assert (views.observed & keep).any(axis=1).all()
-    gone: Any = views.hide(keep)
+    hidden: Any = views.hide(keep)
     without: Any = views.select(views.names[:5])
     if takes_kernels(estimator):
         with warned(AbsenceWarning, "view"):
-            gone = ViewKernels().fit_transform(gone)
+            hidden = ViewKernels().fit_transform(hidden)
         without = ViewKernels().fit_transform(without)
     y = targets(estimator, digit)
-    actual = scores(exact(estimator).fit(gone, y), gone)
+    actual = scores(exact(estimator).fit(hidden, y), hidden)
     assert_close(actual, scores(exact(estimator).fit(without, y), without), 2e-3)
 
 
 @register("learner")
 def _rows_to_predict_may_lack_views_that_training_had(estimator: Any) -> None:
     X, y = problem(estimator)
-    a, b = np.arange(0, N, 2), np.arange(1, N, 2)
-    fitted = estimator.fit(select_samples(X, a), y[a])
-    rows = select_samples(X, b, a)
+    train, test = np.arange(0, N, 2), np.arange(1, N, 2)
+    fitted = estimator.fit(select_samples(X, train), y[train])
+    rows = select_samples(X, test, train)
     keep = np.ones((N // 2, 6), bool)
     keep[:, :2] = False
     keep[0] = False
-    poor = rows.hide(keep)
-    assert np.isfinite(scores(fitted, poor)).all()
-    assert fitted.unusable(poor)[0]
-    untouched = ~(rows.observed & ~keep).any(axis=1)
-    np.testing.assert_allclose(scores(fitted, poor)[untouched], scores(fitted, rows)[untouched], atol=1e-12)
+    hidden = rows.hide(keep)
+    assert np.isfinite(scores(fitted, hidden)).all()
+    assert fitted.unusable(hidden)[0]
+    unchanged = ~(rows.observed & ~keep).any(axis=1)
+    expected = scores(fitted, rows)[unchanged]
+    np.testing.assert_allclose(scores(fitted, hidden)[unchanged], expected, atol=1e-12)
 
 
 # --------------------------------------------------------------------------------------------- bad input
@@ -302,7 +304,7 @@ def _parameters_that_make_no_sense_are_refused_by_name(estimator: Any) -> None:
 
 
 @register("learner")
-def _what_came_is_named_and_what_is_wanted(estimator: Any) -> None:
+def _arrays_and_empty_data_are_refused(estimator: Any) -> None:
     X, y = problem(estimator)
     with refused(TypeError, r"Views are wanted, not ndarray"):
         estimator.fit(np.eye(3), y[:3])
@@ -322,11 +324,11 @@ def _rows_that_do_not_go_with_training_are_refused(estimator: Any) -> None:
             fitted.predict(X[np.ix_(few, few)])
         with refused(ValueError, "columns must be"):
             fitted.predict(X[np.ix_(few, np.arange(N)[::-1])])
-        strange = X.select(X.names[1:])
+        X_unknown = X.select(X.names[1:])
     else:  # of features, views that are left out may count as absent
-        strange = X.renamed({name: f"other {name}" for name in X.names})
+        X_unknown = X.renamed({name: f"other {name}" for name in X.names})
     with refused(ValueError, "were there in training"):
-        fitted.predict(strange)
+        fitted.predict(X_unknown)
 
 
 # ------------------------------------------------------------------------------------------- regressors
@@ -342,7 +344,7 @@ _BAD_TARGETS = (
 
 
 @register("regressor")
-def _targets_that_are_none_are_refused(regressor: Any) -> None:
+def _invalid_targets_are_refused(regressor: Any) -> None:
     X, _ = data(regressor)
     assert is_regressor(regressor)
     for y, sentence in _BAD_TARGETS:
@@ -362,7 +364,7 @@ def _without_any_view_there_is_the_mean_target(regressor: Any) -> None:
 
 @register("regressor")
 def _targets_shifted_and_scaled_shift_and_scale_the_mean(regressor: Any) -> None:
-    """Of samples without a view; targets are numbers, not codes."""
+    """Samples without a view get the mean of the targets, which are numbers and not codes."""
     X, y = problem(regressor)
     nothing = hide_all(X)
     fitted = regressor.fit(X, 10 - 3 * y)
@@ -383,7 +385,7 @@ def _the_score_is_the_explained_variance_in_the_order_of_the_samples(regressor: 
 
 
 @register("survival")
-def _times_and_events_that_are_none_are_refused(model: Any) -> None:
+def _invalid_times_and_events_are_refused(model: Any) -> None:
     X, y = problem(model)
     for column, value in ((0, np.nan), (0, -1.0)):
         bad = y.copy()

@@ -76,32 +76,32 @@ def test_an_interval_covers_the_share_and_narrows_with_samples():
 
 def test_shares_are_percent_and_points_and_the_rest_is_as_it_is():
     span = found.Interval(0.8421, 0.8104, 0.8712)
-    assert ScoreFormat(ACCURACY).score(0.8421) == "84.2%"
-    assert ScoreFormat(ACCURACY).interval(span) == "81.0 to 87.1%"
-    assert ScoreFormat(ACCURACY).difference(0.031) == "+3.1"
-    assert ScoreFormat(ACCURACY).difference_interval(-0.0101, 0.05) == "−1.0 to +5.0"
+    assert ScoreFormat(ACCURACY).format_score(0.8421) == "84.2%"
+    assert ScoreFormat(ACCURACY).format_interval(span) == "81.0 to 87.1%"
+    assert ScoreFormat(ACCURACY).format_difference(0.031) == "+3.1"
+    assert ScoreFormat(ACCURACY).format_difference_interval(-0.0101, 0.05) == "−1.0 to +5.0"
     assert ScoreFormat(ACCURACY).unit == "points"
-    assert ScoreFormat(LOG_LOSS).score(0.8421) == "0.842"
-    assert ScoreFormat(LOG_LOSS).interval(span) == "0.810 to 0.871"
-    assert ScoreFormat(RMSE).difference(-0.5) == "−0.500"
-    assert ScoreFormat(RMSE).difference(0.0) == "0"
-    assert ScoreFormat(RMSE, 3).difference(0.00934) == "+0.009"
+    assert ScoreFormat(LOG_LOSS).format_score(0.8421) == "0.842"
+    assert ScoreFormat(LOG_LOSS).format_interval(span) == "0.810 to 0.871"
+    assert ScoreFormat(RMSE).format_difference(-0.5) == "−0.500"
+    assert ScoreFormat(RMSE).format_difference(0.0) == "0"
+    assert ScoreFormat(RMSE, 3).format_difference(0.00934) == "+0.009"
     assert ScoreFormat(RMSE).unit == "of RMSE"
 
 
 def test_an_interval_of_shares_ends_where_shares_do():
-    assert ScoreFormat(ACCURACY).interval(found.Interval(0.99, 0.95, 1.03)) == "95.0 to 100.0%"
-    assert ScoreFormat(ACCURACY).clip(found.Interval(0.01, -0.02, 0.04)).low == 0
-    assert ScoreFormat(RMSE).clip(found.Interval(0.01, -0.02, 1.4)) == (0.01, -0.02, 1.4)
+    assert ScoreFormat(ACCURACY).format_interval(found.Interval(0.99, 0.95, 1.03)) == "95.0 to 100.0%"
+    assert ScoreFormat(ACCURACY).clip_interval(found.Interval(0.01, -0.02, 0.04)).low == 0
+    assert ScoreFormat(RMSE).clip_interval(found.Interval(0.01, -0.02, 1.4)) == (0.01, -0.02, 1.4)
 
 
 def test_what_cannot_be_told_is_a_dash():
     nowhere = found.Interval(NAN, NAN, NAN)
     for metric in (ACCURACY, RMSE):
-        assert ScoreFormat(metric).score(NAN) == ScoreFormat(metric).difference(NAN) == "–"
+        assert ScoreFormat(metric).format_score(NAN) == ScoreFormat(metric).format_difference(NAN) == "–"
         assert (
-            ScoreFormat(metric).interval(nowhere)
-            == ScoreFormat(metric).difference_interval(NAN, 1.0)
+            ScoreFormat(metric).format_interval(nowhere)
+            == ScoreFormat(metric).format_difference_interval(NAN, 1.0)
             == "–"
         )
     assert format_probability(NAN) == format_p_cell(None) == format_p_cell(NAN) == "–"

@@ -42,7 +42,7 @@ def test_the_section_is_there_if_there_are_numbers():
     assert [row[0] for row in rows] == ["method 0 used here", "mean baseline", "zero baseline"]
     assert rows[0][1].endswith("(best)")
     quality = make_quality(method_0=0.2, mean=0.4, zero=1.0)
-    assert float(rows[1][1]) == pytest.approx(quality.overall("mean")[0], rel=0.01)
+    assert float(rows[1][1]) == pytest.approx(quality.mean_errors("mean")[0], rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -78,10 +78,12 @@ def test_views_and_counts_of_views_are_those_of_the_cells():
     rows = row_cells(text, "by-view")
     assert [row[1] for row in rows] == ["14", "13", "13"]
     for v, row in enumerate(rows):
-        assert float(row[2].removesuffix(" (best)")) == pytest.approx(quality.are("method 0")[v], rel=0.01)
+        assert float(row[2].removesuffix(" (best)")) == pytest.approx(
+            quality.view_errors("method 0")[v], rel=0.01
+        )
     measured = row_cells(text, "sureness")
     assert [row[:2] for row in measured] == [["2 other views", "20"], ["1 other view", "20"]]
-    two = quality.errors["method 0"][quality.left == 2]
+    two = quality.row_errors["method 0"][quality.n_views_left == 2]
     assert float(measured[0][2]) == pytest.approx(np.median(two), rel=0.01)
 
 
@@ -107,7 +109,7 @@ def test_names_of_the_user_are_text():
 
 def test_on_how_many_samples_methods_were_judged_is_said():
     quality = make_quality(method_0=0.2, mean=0.4)
-    assert quality.sentence == ""
-    drawn = dataclasses.replace(quality, drawn=(50_000, 3000))
-    assert drawn.sentence in render(story_with(drawn))
+    assert quality.subsample_note == ""
+    drawn = dataclasses.replace(quality, subsample=(3000, 50_000))
+    assert drawn.subsample_note in render(story_with(drawn))
     assert "judged on" not in render(story_with(quality))

@@ -54,8 +54,8 @@ def test_what_was_learned_with_cells_hidden_is_a_good_start_without():
     kv = random_problem(80, 4, 0.3)
     start = EMFill(4)._make_fitter(kv)
     earlier = EMFill(4)._make_fitter(Holdout.of(kv).part)
-    for fit in (start, earlier):
-        fit(0.1, stop=StoppingRule(1e-9), max_iter=500)
+    for fitter in (start, earlier):
+        fitter.fit(0.1, stop=StoppingRule(1e-9), max_iter=500)
     carried = EMFill(4)._make_fitter(kv, earlier)
     values = [
         carried.problem.evaluate(0.1, carried.problem.with_prior(moments, 0.1)).value
@@ -66,19 +66,21 @@ def test_what_was_learned_with_cells_hidden_is_a_good_start_without():
 
 def test_the_same_samples_along_the_same_axes_have_the_same_moments():
     kv = random_problem(40, 3, 0.3)
-    fit = EMFill(4)._make_fitter(kv)
-    fit(0.1, stop=StoppingRule(1e-6), max_iter=50)
-    for found, own in zip(fit.moments_along(fit.known_coordinates()), fit.moments, strict=True):
-        np.testing.assert_allclose(found, own, rtol=1e-9, atol=1e-11)
+    fitter = EMFill(4)._make_fitter(kv)
+    fitter.fit(0.1, stop=StoppingRule(1e-6), max_iter=50)
+    for actual, expected in zip(
+        fitter.moments_along(fitter.get_coordinates()), fitter.moments, strict=True
+    ):
+        np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-11)
 
 
 def test_the_prior_is_added_and_taken_away():
     problem = EMFill(4)._make_fitter(random_problem(30, 3, 0.3)).problem
     moments = np.ones(12), np.eye(12) + 0.1
-    for found, own in zip(
+    for actual, expected in zip(
         problem.without_prior(problem.with_prior(moments, 0.3), 0.3), moments, strict=True
     ):
-        np.testing.assert_allclose(found, own, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-15)
 
 
 def test_em_scores_and_completed_kernels_agree_with_the_model():
@@ -86,7 +88,7 @@ def test_em_scores_and_completed_kernels_agree_with_the_model():
     fill = EMFill(3, ridge=0.1, tol=1e-8)
     done = fill.fit_transform(kv).to_dense()
     X = gaussian_em.scores(*dense(kv), 3)
-    mine = np.hstack(fill._row_coordinates(kv))
+    mine = np.hstack(fill._project_rows(kv))
     np.testing.assert_allclose(np.abs(mine), np.abs(np.nan_to_num(X)), rtol=1e-9, atol=1e-12)
     signs = np.sign(np.nansum(mine * X, axis=0))  # of eigenvectors
     mu, Sigma = signs * fill.mean_, signs[:, None] * fill.covariance_ * signs

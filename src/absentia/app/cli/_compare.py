@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from absentia.app._checks import MAX_PROCESSES, check_folder, check_number, check_replaced, check_report
 from absentia.app._exit_codes import outputs
-from absentia.app._terminal import format_command, out, printable, say
+from absentia.app._terminal import escape_text, format_command, out, say
 from absentia.app.cli._flags import (
     DATA_HELP,
     JSON,
@@ -136,7 +136,7 @@ def compare(
 
     study, notes = studies.make_study(data, labels, source, kernels, options, output)
     for note in notes:
-        say(printable(note))
+        say(escape_text(note))
     if dry_run:
         return studies.say_how_much(study, count_jobs(jobs, study.data.data), retry)
     outputs.explain_kept(lambda: studies.describe_kept_trials(study))
@@ -208,7 +208,7 @@ def report(folder: _Folder, /, *, json: JSON = False) -> None:
         damage = f"{path}: is no whole record and is left out ({why})"
         warn(f"{damage}; absentia work {folder} makes it again", AbsenceWarning)
     if left.todo and not json:
-        say(printable(left.sentence))
+        say(escape_text(left.sentence))
     write_results(study, json)
 
 

@@ -14,7 +14,7 @@ from absentia.app import report as reporting
 from absentia.app._checks import check_ending, check_outputs, check_report
 from absentia.app._exit_codes import STOPPED_EARLY, outputs, stop_on_interrupt
 from absentia.app._progress import iteration_bar, step_bar
-from absentia.app._terminal import keep_warnings, printable, say, say_where
+from absentia.app._terminal import collect_warnings, escape_text, say, say_paths
 from absentia.app.cli._complete import CompleteOptions
 from absentia.app.cli._data import count_sentences, list_concerns, zero_sentences
 from absentia.app.cli._flags import container_endings, made_with, parameters_in_words
@@ -48,8 +48,8 @@ def run_complete_kernels(
     outputs.expect(output, options.report)
     opened = options.source.open(file)
     for note in opened.notes:
-        say(printable(note))
-    with limit_threads(options.threads, len(opened.data)), keep_warnings() as remarks:
+        say(escape_text(note))
+    with limit_threads(options.threads, len(opened.data)), collect_warnings() as remarks:
         _check_memory(entry, opened.data)
         kernels = _make_kernels(file, opened, options)
         del opened
@@ -62,7 +62,7 @@ def run_complete_kernels(
     status = completer.status_ if isinstance(completer, Iterative) else None
     if status is not None:
         say(f"{entry.name}: {status} ({completer.n_iter_} iterations)")
-    say_where(completed_kernels=output, report=options.report)
+    say_paths(completed_kernels=output, report=options.report)
     if status == Status.STOPPED.value:
         raise SystemExit(STOPPED_EARLY)
 
@@ -155,12 +155,12 @@ def _completion_story(
     options: CompleteOptions,
 ) -> reporting.CompletionStory:
     """What the report of one completion shows; errors on hidden cells too, if these are wanted."""
-    method, judged = entry.name, None
+    method, quality = entry.name, None
     if not options.no_quality:
         with step_bar("judging", len(offered("completer"))) as tick:
-            judged = experiment.compare_completers(method, completer, kernels, tick)
-        if judged.sentence:
-            say(judged.sentence)
+            quality = experiment.compare_completers(method, completer, kernels, tick)
+        if quality.subsample_note:
+            say(quality.subsample_note)
     return reporting.CompletionStory(
         title=f"{file.name}, completed",
         summary=f"The missing rows and columns of {kernels.n_views} kernels over {len(kernels)} samples, "
@@ -169,8 +169,8 @@ def _completion_story(
         after={method: completed},
         traces={method: completer.objective_} if isinstance(completer, Iterative) else {},
         warnings=list(dict.fromkeys([*list_concerns(kernels), *remarks])),
-        quality=judged,
-        unexplained=experiment.unexplained_share(completer, completed, kernels.observed),
+        quality=quality,
+        unexplained=experiment.measure_unexplained_share(completer, completed, kernels.observed),
         facts={
             "file": str(file),
             "method": f"{method}: {entry.when}",
@@ -198,15 +198,16 @@ def run_complete_matrix(
 ) -> None:
     """Complete a matrix and write it, its standard deviations and, if asked, a report."""
     report, std_file = options.report, _find_std_file(output, options.std)
-    own = [output, std_file] if std_file is not None and files.is_own_file(output, std_file) else []
-    check_outputs([file], [output, std_file, report], options.force, own)
+    earlier = std_file is not None and files.is_written_by_absentia(output, std_file)
+    replaceable = [output, std_file] if earlier else []
+    check_outputs([file], [output, std_file, report], options.force, replaceable)
     check_report(report)
     outputs.expect(output, std_file, report)
     matrix = files.read_matrix(file)
     given = {"row_kernel": matrix.row_kernel, "col_kernel": matrix.column_kernel}
     kernels = {name: kernel for name, kernel in given.items() if kernel is not None}
     imputer = entry.make(**parameters, **kernels)
-    with limit_threads(options.threads, max(matrix.X.shape)), keep_warnings() as remarks:
+    with limit_threads(options.threads, max(matrix.X.shape)), collect_warnings() as remarks:
         for sentence in _matrix_warnings(file, matrix):
             warn(sentence, AbsenceWarning)
         completed = run_imputer(imputer, matrix, entry.name, check=report is not None)
@@ -222,7 +223,7 @@ def run_complete_matrix(
     if html is not None and report is not None:
         reporting.save(html, report)
     _say_how_it_went(entry.name, matrix, completed)
-    say_where(completed_matrix=output, standard_deviations=std_file, report=report)
+    say_paths(completed_matrix=output, standard_deviations=std_file, report=report)
 
 
 def _find_std_file(output: Path, std: Path | None) -> Path | None:

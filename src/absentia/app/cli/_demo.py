@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from absentia.app._checks import check_folder, check_number, check_report
 from absentia.app._exit_codes import outputs
-from absentia.app._terminal import format_command, say, say_where
+from absentia.app._terminal import format_command, say, say_paths
 from absentia.app.cli._flags import Force, Whole
 
 # isort: split
@@ -119,7 +119,7 @@ def example(folder: Path, /, *, seed: Whole = 0) -> None:
     say("made-up patients of three subtypes: expression, methylation, clinical; some lack views or a label")
     if new.is_relative_to(Path.cwd()):
         new = new.relative_to(Path.cwd())
-    say_where(cohort=folder, new_patients=new)
+    say_paths(cohort=folder, new_patients=new)
     data = (folder, "--labels", "labels.csv:subtype")
     say(f"next:  {format_command('inspect', *data)}")
     say(f"       {format_command('compare', *data, '-o', 'compared')}")

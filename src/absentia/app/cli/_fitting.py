@@ -16,7 +16,15 @@ import absentia
 from absentia import experiment
 from absentia.app import report
 from absentia.app._progress import step_bar
-from absentia.app._terminal import format_command, keep_warnings, out, printable, say, say_json, say_where
+from absentia.app._terminal import (
+    collect_warnings,
+    escape_text,
+    format_command,
+    out,
+    say,
+    say_json,
+    say_paths,
+)
 from absentia.app.cli._data import TrainingData, read_training
 from absentia.app.cli._fit import FitOptions
 from absentia.app.cli._flags import made_with, make_table, parameters_in_words, read_flags
@@ -78,7 +86,7 @@ def run_fit(
         _read_parameters(entry, options, flags)  # what it does not have is refused before anything is read
         tasks = [task for task in _TASKS if task.family == entry.family]
     page = options.page(output)
-    with keep_warnings() as remarks:
+    with collect_warnings() as remarks:
         training = read_training(data, options.source, labels, options.kernels, tasks)
         entry = entry or training.task.find(training.task.default_method)
         given: dict[str, Any] = {"C": options.parse_C(), "options": _read_parameters(entry, options, flags)}
@@ -92,7 +100,7 @@ def run_fit(
     if options.json:
         return say_json(_as_json(fit, page))
     _say_how_it_went(fit)
-    say_where(model=output, report=page)
+    say_paths(model=output, report=page)
     return say(f"next:  {format_command('predict', output)} NEW -o predicted.csv")
 
 
@@ -145,12 +153,12 @@ def _say_how_it_went(fit: Fit) -> None:
     task, fitted = fit.task, fit.fitted
     training = fit.training if fit.validation is None else fit.training.validated
     for note in training.notes:
-        say(printable(note))
+        say(escape_text(note))
     if task is REGRESSION and (fit.training.y == fit.training.y.round()).all():
         say("these whole numbers are learned as numbers; if they are classes, write words (c1, c2)")
     say("; ".join(_summary_parts(fit)))
     if hasattr(fitted, "candidates_"):
-        say(printable(f"used: {fitted.sentence_}"))
+        say(escape_text(f"used: {fitted.sentence_}"))
         out.print(_candidate_table(fitted))
     if task is CLASSIFICATION and hasattr(fitted, "weights_"):
         out.print(_weight_table(fitted))
@@ -166,7 +174,7 @@ def _summary_parts(fit: Fit) -> list[str]:
     strength = task.find_strength(fitted)
     if strength is not None:
         how = "given" if _is_given(fit) else task.selection
-        parts.append(f"{task.strength} = {printable(_format_strength(strength))} ({how})")
+        parts.append(f"{task.strength} = {escape_text(_format_strength(strength))} ({how})")
     if task is CLASSIFICATION and hasattr(fitted, "status_"):
         gap = f", duality gap {fitted.gap_:.1e}" if hasattr(fitted, "gap_") else ""
         parts.append(fitted.status_ + gap)
@@ -213,7 +221,7 @@ def _weight_table(fitted: Any) -> Table:
     heading = "weight" if len(weights) == 1 else "weight, mean of classes"
     table = make_table("view", heading)
     for name, column in zip(fitted.names_in_, weights.T, strict=True):
-        table.add_row(printable(name), f"{column.mean():.3f}")
+        table.add_row(escape_text(name), f"{column.mean():.3f}")
     return table
 
 
@@ -226,7 +234,7 @@ def _candidate_rows(classifier: Any) -> list[list[str]]:
 def _candidate_table(classifier: Any) -> Table:
     table = make_table("member", "log-loss, left out", "weight")
     for name, *cells in _candidate_rows(classifier):
-        table.add_row(printable(name), *cells)
+        table.add_row(escape_text(name), *cells)
     return table
 
 

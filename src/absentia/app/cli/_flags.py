@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from absentia.app._checks import check_number
-from absentia.app._terminal import printable
+from absentia.app._terminal import escape_text
 
 # isort: split
 from cyclopts import Group, Parameter
@@ -295,7 +295,7 @@ def method_table(entries: Mapping[str, Entry]) -> Table:
         lines.append(" ".join(entry.parameters()))
         if variants := variants_of(entry):
             lines.append(f"with some of these set: {', '.join(variant.name for variant in variants)}")
-        table.add_row(name, "\n".join(printable(line) for line in lines if line))
+        table.add_row(name, "\n".join(escape_text(line) for line in lines if line))
     return table
 
 
@@ -323,5 +323,5 @@ def flag_table(entry: Entry) -> Lines:
         sentence = re.split(r"(?<=\.)\s", words)[0].rstrip(".")
         value = "yes" if parameter.default is True else parameter.default or "no"
         default = "" if parameter.default is None else f"; default {value}"
-        table.add_row(flag, printable(f"{sentence}: {parameter.said}{default}."))
-    return Lines(f"[bold]{entry.name}[/]: {printable(entry.when)}", table)
+        table.add_row(flag, escape_text(f"{sentence}: {parameter.said}{default}."))
+    return Lines(f"[bold]{entry.name}[/]: {escape_text(entry.when)}", table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from absentia.app._terminal import format_command, out, printable, say, say_json, show_warning
+from absentia.app._terminal import escape_text, format_command, out, say, say_json, show_warning
 from absentia.app.cli._flags import DATA_HELP, JSON, LabelledReadOptions, LabelsFlag, flag_words, make_table
 
 # isort: split
@@ -39,65 +39,69 @@ def inspect(
         return
     from absentia.app.cli._data import find_labels
 
-    opened = source.open(data, labels)
-    found = None
-    if labels is not None or opened.labels is not None:
-        found = find_labels(data, source, opened, labels)
+    loaded = source.open(data, labels)
+    label_values = None
+    if labels is not None or loaded.labels is not None:
+        label_values = find_labels(data, source, loaded, labels)
     if json:
-        say_json(_as_json(opened, found))
+        say_json(_describe_data(loaded, label_values))
         return
-    _show(data, opened, found)
-    if found is not None:
-        say(_next(data, labels, source, found, opened))
+    _show_data(data, loaded, label_values)
+    if label_values is not None:
+        say(_suggest_command(data, labels, source, loaded, label_values))
 
 
-def _next(
-    path: Path, labels: str | None, source: LabelledReadOptions, found: Labels, opened: LoadedData
+def _suggest_command(
+    path: Path, labels_flag: str | None, source: LabelledReadOptions, loaded: LoadedData, labels: Labels
 ) -> str:
-    """The command to go on with, or why there is none."""
+    """Return a line with the command that learns these labels, or with the reason why ``fit`` would not."""
     from absentia.app.cli._data import explain_refusal
 
-    words = [str(path), *([] if labels is None else ["--labels", labels]), *flag_words(source)]
-    if found.kind == "multilabel":
-        return f"next:  {format_command('compare', *words, '-o', 'compared')}"
-    why = explain_refusal(found.without(opened.data), found, labels or "the labels of the manifest")
-    if why:
-        return f"absentia fit would refuse: {escape(why)}"
-    return f"next:  {format_command('fit', *words, '-o', 'model.absentia')}"
+    labels_words = [] if labels_flag is None else ["--labels", labels_flag]
+    arguments = [str(path), *labels_words, *flag_words(source)]
+    if labels.kind == "multilabel":
+        return f"next:  {format_command('compare', *arguments, '-o', 'compared')}"
+    label_source = labels_flag or "the labels of the manifest"
+    reason = explain_refusal(labels.without(loaded.data), labels, label_source)
+    if reason:
+        return f"absentia fit would refuse: {escape(reason)}"
+    return f"next:  {format_command('fit', *arguments, '-o', 'model.absentia')}"
 
 
-def _show(path: Path, opened: LoadedData, labels: Labels | None) -> None:
+def _show_data(path: Path, loaded: LoadedData, labels: Labels | None) -> None:
+    """Print tables of the views and of who has which, then notes, then warnings."""
     from absentia.app.cli._data import list_advice, list_concerns
     from absentia.core import limit_threads
 
-    data = opened.data if labels is None else labels.without(opened.data)
+    data = loaded.data if labels is None else labels.without(loaded.data)  # label columns are no features
     say(f"[bold]{escape(str(path))}[/]  {escape(data._headline())}")
-    out.print(_view_table(data, labels))
-    out.print(_pattern_table(data))
-    say(_group_sentence(data))
-    for note in opened.notes:
-        say(f"note: {printable(note)}")
+    out.print(_make_view_table(data, labels))
+    out.print(_make_pattern_table(data))
+    say(_describe_groups(data))
+    for note in loaded.notes:
+        say(f"note: {escape_text(note)}")
     with limit_threads(None, len(data)):
         sentences = [*list_concerns(data), *list_advice(data, labels)]
     for sentence in sentences:
         show_warning(sentence)
 
 
-def _view_table(data: Presence, labels: Labels | None = None) -> Table:
+def _make_view_table(data: Presence, labels: Labels | None) -> Table:
+    """A row for each view, how many samples have it and what its columns are, and one for the labels."""
     table = make_table("view", "samples", "present", "columns")
     for name, present in zip(data.names, data.observed.T, strict=True):
         share = f"{present.mean():.0%}" if len(present) else "-"
         count = f"{present.sum()} of {len(present)}"
-        table.add_row(printable(name), count, share, printable(_describe_columns(data, name)))
+        table.add_row(escape_text(name), count, share, escape_text(_describe_columns(data, name)))
     if labels is not None:
         from absentia.app.cli._data import describe_labels
 
-        table.add_row("labels", "", "", printable(describe_labels(labels)))
+        table.add_row("labels", "", "", escape_text(describe_labels(labels)))
     return table
 
 
 def _describe_columns(data: Any, name: str) -> str:
-    """What a view holds."""
+    """Describe the columns of a view, missing values included; of a kernel, its size."""
     from absentia.data import Views, describe_columns
 
     if not isinstance(data, Views):
@@ -107,24 +111,26 @@ def _describe_columns(data: Any, name: str) -> str:
     return describe_columns(data, name) + (f", {missing} value{plural} missing" if missing else "")
 
 
-def _pattern_table(data: Presence, most: int = 10) -> Table:
-    found, counts = data.patterns()
+def _make_pattern_table(data: Presence, max_patterns: int = 10) -> Table:
+    """A row for each set of views that samples have, the most frequent first."""
+    patterns, counts = data.patterns()
     table = make_table("samples", "share", "have")
     table.title, table.title_justify = "patterns", "left"
-    for pattern, count in list(zip(found, counts, strict=True))[:most]:
+    for pattern, count in list(zip(patterns, counts, strict=True))[:max_patterns]:
         present = [name for name, has in zip(data.names, pattern, strict=True) if has]
-        have = "every view" if len(present) == data.n_views else ", ".join(present) or "no view"
-        table.add_row(str(count), f"{count / len(data):.0%}", printable(have))
-    if len(counts) > most:
-        table.add_row(str(counts[most:].sum()), "", f"one of {len(counts) - most} further patterns")
+        views = "every view" if len(present) == data.n_views else ", ".join(present) or "no view"
+        table.add_row(str(count), f"{count / len(data):.0%}", escape_text(views))
+    n_more = len(counts) - max_patterns
+    if n_more > 0:
+        table.add_row(str(counts[max_patterns:].sum()), "", f"one of {n_more} further patterns")
     return table
 
 
-def _group_sentence(data: Presence) -> str:
-    """What the connected components of co-observation mean for the user."""
-    groups = data.components()
+def _describe_groups(data: Presence) -> str:
+    """Say into how many groups the samples fall that no chain of shared views links."""
     import numpy as np
 
+    groups = data.components()  # number of each sample's group, -1 of those without any view
     sizes = np.bincount(groups[groups >= 0]).tolist()
     if len(sizes) <= 1:
         return "Some view or chain of views links every two samples that have any: one group."
@@ -135,22 +141,23 @@ def _group_sentence(data: Presence) -> str:
     )
 
 
-def _as_json(opened: LoadedData, labels: Labels | None) -> dict[str, Any]:
+def _describe_data(loaded: LoadedData, labels: Labels | None) -> dict[str, Any]:
+    """Return for ``--json`` what :func:`_show_data` prints."""
     from absentia.app.cli._data import list_advice, list_concerns
 
-    data = opened.data if labels is None else labels.without(opened.data)
-    found: dict[str, Any] = {
+    data = loaded.data if labels is None else labels.without(loaded.data)
+    document: dict[str, Any] = {
         "kind": type(data).__name__,
         "samples": len(data),
         "views": [
             {"name": name, "samples": int(present.sum()), "columns": _describe_columns(data, name)}
             for name, present in zip(data.names, data.observed.T, strict=True)
         ],
-        "notes": list(opened.notes),
+        "notes": list(loaded.notes),
         "warnings": [*list_concerns(data), *list_advice(data, labels)],
     }
     if labels is not None:
-        found["labels"] = {
+        document["labels"] = {
             "kind": labels.kind,
             "columns": list(labels.columns),
             "usable": int(labels.known.sum()),
@@ -158,26 +165,28 @@ def _as_json(opened: LoadedData, labels: Labels | None) -> dict[str, Any]:
             "unlabelled": labels.unlabelled,
             "in no view": list(labels.foreign),
         }
-    return found
+    return document
 
 
-def _show_model(path: Path, described: dict[str, Any], json: bool) -> None:
+def _show_model(path: Path, description: dict[str, Any], json: bool) -> None:
+    """Print what is in the file of a model: its class, parameters and training data."""
     if json:
-        say_json(described)
+        say_json(description)
         return
-    say(f"[bold]{escape(str(path))}[/]  a model: {printable(str(described['class']))}")
+    say(f"[bold]{escape(str(path))}[/]  a model: {escape_text(str(description['class']))}")
     table = make_table("", "")
     table.show_header = False
-    for what, value in described.items():
-        if what not in ("class", "features") and value not in (None, [], {}):
-            table.add_row(what, printable(_short(value)))
-    for view, names in (described.get("features") or {}).items():
+    for field, value in description.items():
+        if field not in ("class", "features") and value not in (None, [], {}):
+            table.add_row(field, escape_text(_format_value(value)))
+    for view, names in (description.get("features") or {}).items():
         count = names if isinstance(names, int) else len(names)
-        table.add_row(f"features of {printable(view)}", str(count))
+        table.add_row(f"features of {escape_text(view)}", str(count))
     out.print(table)
 
 
-def _short(value: Any) -> str:
+def _format_value(value: Any) -> str:
+    """Write a dict as ``key value, key value`` and a list as ``item, item``."""
     if isinstance(value, dict):
-        return ", ".join(f"{key} {one}" for key, one in value.items())
+        return ", ".join(f"{key} {item}" for key, item in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 from absentia.app._checks import MAX_PROCESSES, check_ending, check_number, check_outputs
 from absentia.app._exit_codes import outputs
 from absentia.app._progress import step_bar
-from absentia.app._terminal import err, out, printable, say_json, say_where
+from absentia.app._terminal import err, escape_text, out, say_json, say_paths
 from absentia.app.cli._flags import DATA_HELP, JSON, Force, ReadOptions, Threads, container_endings
 
 # isort: split
@@ -98,8 +98,8 @@ def predict(
         )
     done = f"{len(data)} samples {_find_task(fitted).predicted_words}, {flagged} flagged"
     for sentence in [*matched, *_decision_sentences(fitted), done]:
-        (err if printed else out).print(printable(sentence), soft_wrap=True)
-    return say_where(predictions=None if printed else output)
+        (err if printed else out).print(escape_text(sentence), soft_wrap=True)
+    return say_paths(predictions=None if printed else output)
 
 
 def _find_task(model: Model) -> Task:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from absentia.app._checks import MAX_PROCESSES, check_folder, check_number, check_replaced, check_report
 from absentia.app._exit_codes import outputs
 from absentia.app._progress import TrialProgress, show_trials
-from absentia.app._terminal import out, printable, say, say_where
+from absentia.app._terminal import escape_text, out, say, say_paths
 from absentia.app.cli._flags import Force, MaybeWhole, Retry, Switch, make_table
 
 # isort: split
@@ -78,9 +78,9 @@ def reproduce(
 
 def _check_replaced(page: Path, force: bool) -> None:
     """Refuse to replace the page of an experiment, and what goes beside it, if the page is not ours."""
-    from absentia.files import is_own_file
+    from absentia.files import is_written_by_absentia
 
-    if not is_own_file(page):
+    if not is_written_by_absentia(page):
         check_replaced([page.with_suffix(ending) for ending in (".html", ".md", ".svg")], force)
 
 
@@ -95,7 +95,7 @@ def _select_experiments(name: str | None) -> Sequence[Experiment]:
     able = papers.list_experiments().values()
     for experiment in able:
         if missing := papers.missing_data(experiment):
-            say(printable(f"{experiment.name}: left out, as {', '.join(missing)} is not at hand"))
+            say(escape_text(f"{experiment.name}: left out, as {', '.join(missing)} is not at hand"))
     return [experiment for experiment in able if not papers.missing_data(experiment)]
 
 
@@ -114,7 +114,7 @@ def _run(
 
     work = papers.Reproduction(experiment, output)
     todo, total = work.outstanding(retry), len(work.trials)
-    say(printable(f"{experiment.name}: {total} trials, {total - len(todo)} are there already"))
+    say(escape_text(f"{experiment.name}: {total} trials, {total - len(todo)} are there already"))
     outputs.explain_kept(lambda: f"{len(work.done())} of {total} trials are kept in {output}")
     progress = TrialProgress(todo, pool.jobs)
     with show_trials(progress):
@@ -136,9 +136,9 @@ def _finish(summary: Summary, quick: bool, output: Path) -> None:
     text = _write(output / f"{experiment.name}.md", papers.markdown(summary, quick, picture))
     page = report.save(report.render_reproduction(summary, quick), output / f"{experiment.name}.html")
     for failure in summary.failures[:3]:
-        say(printable(f"failed: {failure}"))
-    say(f"[bold]{printable(summary.verdict)}[/]")
-    say_where(page=page.resolve(), table=text)
+        say(escape_text(f"failed: {failure}"))
+    say(f"[bold]{escape_text(summary.verdict)}[/]")
+    say_paths(page=page.resolve(), table=text)
 
 
 def _write_pages(pages: Path) -> None:
@@ -146,7 +146,7 @@ def _write_pages(pages: Path) -> None:
 
     for name, content in papers.render_pages(pages).items():
         _write(pages / name, content)
-    say_where(index=pages / "index.md")
+    say_paths(index=pages / "index.md")
 
 
 def _write(path: Path, content: str) -> Path:
@@ -169,7 +169,7 @@ def _make_list(pages: Path | None = None) -> Table:
         at_hand = "at hand" if experiment.data else "made up"
         data = f"not at hand: {', '.join(missing)}" if missing else at_hand
         minutes = f"{experiment.minutes:g} min"
-        versions = [printable(papers.describe_versions(pages, experiment))] if pages else []
+        versions = [escape_text(papers.describe_versions(pages, experiment))] if pages else []
         where = f"{short.get(experiment.paper, experiment.paper)}, {experiment.place}"
-        table.add_row(name, where, printable(experiment.what), printable(data), minutes, *versions)
+        table.add_row(name, where, escape_text(experiment.what), escape_text(data), minutes, *versions)
     return table

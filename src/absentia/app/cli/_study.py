@@ -13,7 +13,15 @@ from rich.table import Table
 
 from absentia.app._exit_codes import outputs
 from absentia.app._progress import StudyProgress, show_trials
-from absentia.app._terminal import format_command, keep_warnings, out, printable, say, say_json, say_where
+from absentia.app._terminal import (
+    collect_warnings,
+    escape_text,
+    format_command,
+    out,
+    say,
+    say_json,
+    say_paths,
+)
 from absentia.app.cli._compare import PAGE, TABLE, CompareOptions
 from absentia.app.cli._data import open_training, read_training
 from absentia.app.cli._flags import ReadOptions, ViewKernelOptions, flag_words, make_table
@@ -36,7 +44,7 @@ def make_study(
     kernels.check_names()
     limit = options.memory_limit
     memory = None if limit is None else parse_bytes(limit, "--memory-limit")
-    with keep_warnings() as remarks:
+    with collect_warnings() as remarks:
         task_data, notes = read_task_data(data, labels, source, kernels)
     named = [str(data), *([] if labels is None else ["--labels", labels])]
     named += [*flag_words(source), *flag_words(kernels)]
@@ -94,11 +102,11 @@ def run_trials(
     left = study.outstanding(retry)
     todo = [trial for trial in left.todo if wanted is None or trial.hash in wanted]
     shard = "" if wanted is None else f"; {len(todo)} of them in this shard"
-    say(printable(left.sentence + shard))
+    say(escape_text(left.sentence + shard))
     own = {trial.hash for trial in todo}
     for path, why in study.records.damaged.items():
         if path.stem in own:
-            say(printable(f"{path}: is no whole record and is made again ({why})"))
+            say(escape_text(f"{path}: is no whole record and is made again ({why})"))
     progress = StudyProgress(study, todo, pool.jobs)
     with show_trials(progress):
         study.run(todo, pool, progress.tell, progress.begin)
@@ -117,7 +125,7 @@ def describe_kept_trials(study: Study) -> str:
 def say_how_much(study: Study, jobs: int, retry: bool) -> None:
     """How many trials there are, and how long they take as far as methods have been timed."""
     left = study.outstanding(retry)
-    say(printable(left.sentence))
+    say(escape_text(left.sentence))
     measured = study.measured_seconds()
     methods = [trial.key["method"] for trial in left.todo]
     seconds = sum(measured.get(method, 0.0) for method in methods)
@@ -127,15 +135,15 @@ def say_how_much(study: Study, jobs: int, retry: bool) -> None:
     else:
         wall = f"{format_seconds(seconds / jobs)} on {jobs} core{'s' if jobs > 1 else ''}"
         more = f", and methods that have not been timed ({', '.join(unknown)})" if unknown else ""
-        say(printable(f"about {format_seconds(seconds)} of CPU time, {wall}{more}; nothing was run"))
+        say(escape_text(f"about {format_seconds(seconds)} of CPU time, {wall}{more}; nothing was run"))
     for name, why in study.design.left_out.items():
-        say(printable(f"not tried: {name} {why}"))
+        say(escape_text(f"not tried: {name} {why}"))
 
 
 def say_what_to_run(study: Study) -> None:
     """The commands that run the trials of a folder."""
     folder = study.folder
-    say(printable(study.outstanding().sentence))
+    say(escape_text(study.outstanding().sentence))
     say("run them with any number of processes that see the folder:")
     say(f"  {format_command('work', folder)} --shard 1/16    # to 16/16")
     say(f"then:  {format_command('report', folder)}")
@@ -156,13 +164,13 @@ def write_results(study: Study, json: bool = False) -> None:
     if json:
         return say_json(_as_json(comparison))
     recommendation = comparison.results.recommendation
-    say(f"[bold]{printable(recommendation.headline)}[/]")
+    say(f"[bold]{escape_text(recommendation.headline)}[/]")
     for sentence in recommendation.details:
-        say(printable(sentence))
+        say(escape_text(sentence))
     out.print(_ranking_table(comparison))
-    say_where(page=page.resolve(), table=table)
+    say_paths(page=page.resolve(), table=table)
     if recommendation.command:
-        say(f"next:  {printable(recommendation.command)}")
+        say(f"next:  {escape_text(recommendation.command)}")
     return None
 
 
@@ -198,13 +206,13 @@ def _ranking_table(comparison: Comparison) -> Table:
         form = "{:+.1f}" if results.metric.share else "{:+.3g}"
         factor = 100 if results.metric.share else 1
         table.add_row(
-            printable(row.method),
+            escape_text(row.method),
             words(score.value) if score else "-",
             f"{words(score.low)} to {words(score.high)}" if score and isfinite(score.low) else "-",
             form.format(factor * other.mean) if other else "-",
             f"{other.adjusted:.3f}" if other else "-",
             "-" if row.cpu is None else f"{row.cpu:.2f}",
-            printable(_remark(row))[:60],
+            escape_text(_remark(row))[:60],
         )
     return table
 

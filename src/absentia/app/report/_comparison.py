@@ -129,7 +129,7 @@ def _list_figures(results: ComparisonResults) -> list[tuple[str, str]]:
     labels = {verdict.recommended: f"{metric.name} with {verdict.recommended}, recommended"}
     labels.setdefault(verdict.simplest, f"with {verdict.simplest}, the simplest")
     labels.setdefault(verdict.best, f"with {verdict.best}, the best mean")
-    shown = [(fmt.score(scores[m].value), words) for m, words in labels.items() if m in scores]
+    shown = [(fmt.format_score(scores[m].value), words) for m, words in labels.items() if m in scores]
     n_failed, observed = len(results.rows) - len(scores), results.observed
     compared = "method compared" if len(scores) == 1 else "methods compared"
     if n_failed:
@@ -196,7 +196,7 @@ def _make_ranking(results: ComparisonResults, metric: Metric, title: str = "") -
     rows.sort(key=lambda row: row.scores[metric.name].value, reverse=metric.higher)
     if not rows:
         return []
-    spans = {row.method: fmt.clip(row.scores[metric.name]) for row in rows}
+    spans = {row.method: fmt.clip_interval(row.scores[metric.name]) for row in rows}
     axis = fit_axis(list(spans.values()), percent=metric.share)
     best = spans[rows[0].method].value
     drawn = []
@@ -205,8 +205,8 @@ def _make_ranking(results: ComparisonResults, metric: Metric, title: str = "") -
         cells: list[str | Cell] = [
             _make_name(results, row, 44, failed=True),
             axis.draw_interval(span, kind, _describe_score(fmt, row)),
-            best_cell(fmt.score(span.value), span.value == best),
-            fmt.interval(span),
+            best_cell(fmt.format_score(span.value), span.value == best),
+            fmt.format_interval(span),
         ]
         drawn.append(Row(cells, kind))
     columns: Columns = [
@@ -222,15 +222,15 @@ def _make_ranking(results: ComparisonResults, metric: Metric, title: str = "") -
         drawn,
         "ranking",
         base=simplest,
-        base_label="" if simplest is None else f"simplest {fmt.score(simplest)}",
+        base_label="" if simplest is None else f"simplest {fmt.format_score(simplest)}",
     )
     return [table, note(f"{metric.name}: {metric.words}; {fmt.direction}.")]
 
 
 def _describe_score(fmt: ScoreFormat, row: MethodRow) -> str:
     span = row.scores[fmt.metric.name]
-    parts = [f"{row.method}: {fmt.metric.name} {fmt.score(span.value)}"]
-    parts.append(f"95% interval {fmt.interval(span)}")
+    parts = [f"{row.method}: {fmt.metric.name} {fmt.format_score(span.value)}"]
+    parts.append(f"95% interval {fmt.format_interval(span)}")
     if row.wanted:
         parts.append(f"{format_number(row.done)} of {format_number(row.wanted)} fits")
     if row.cpu is not None:
@@ -318,7 +318,7 @@ def _make_difference_row(
 ) -> Row:
     unknown = MethodRow(d.method, "", False)
     row = next((row for row in results.rows if row.method == d.method), unknown)
-    mean, interval = fmt.difference(d.mean), fmt.difference_interval(d.low, d.high)
+    mean, interval = fmt.format_difference(d.mean), fmt.format_difference_interval(d.low, d.high)
     worse, same, better = (format_probability(value) for value in (d.worse, d.same, d.better))
     words = f"{worse} worse, {same} practically the same, {better} better"
     label = f"{d.method}: {mean} {fmt.unit}; 95% interval {interval}; {words}"
@@ -410,7 +410,7 @@ def _make_score_cells(results: ComparisonResults, row: MethodRow, metric: Metric
     values = [r.scores[metric.name].value for r in results.rows if _has_score(r, metric)]
     best = (max if metric.higher else min)(values, default=None)
     fmt, span = ScoreFormat(metric), row.scores[metric.name]
-    return [best_cell(fmt.score(span.value), span.value == best), fmt.interval(span)]
+    return [best_cell(fmt.format_score(span.value), span.value == best), fmt.format_interval(span)]
 
 
 def _list_notes(row: MethodRow) -> list[str]:

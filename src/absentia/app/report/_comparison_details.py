@@ -109,8 +109,8 @@ def _make_group_cell(fmt: ScoreFormat, scores: Mapping[str, float], method: str,
     value, small = scores[method], ""
     if method != simplest and simplest in scores:
         gain = value - scores[simplest]
-        small = fmt.difference(gain if fmt.metric.higher else -gain)
-    return Cell(fmt.score(value), small=small)
+        small = fmt.format_difference(gain if fmt.metric.higher else -gain)
+    return Cell(fmt.format_score(value), small=small)
 
 
 def _draw_boxes(methods: Sequence[str], shown: Sequence[int]) -> Markup:
@@ -190,7 +190,7 @@ def _make_contrast(fmt: ScoreFormat, contrast: Contrast | None, axis: Axis, labe
     if contrast is None:
         return [Cell("", css="tracked"), DASH, DASH, DASH]
     mean, low, high, p = contrast
-    difference, interval = fmt.difference(mean), fmt.difference_interval(low, high)
+    difference, interval = fmt.format_difference(mean), fmt.format_difference_interval(low, high)
     tip = f"{label}: {difference} {fmt.unit}; 95% interval {interval}"
     return [axis.draw_interval((mean, low, high), "method", tip), difference, interval, format_p_cell(p)]
 
@@ -207,7 +207,7 @@ def make_rates_section(results: ComparisonResults) -> Section | None:
     scores: dict[str, dict[float, Interval]] = {}
     for point in results.curves:
         if math.isfinite(point.score.value):
-            scores.setdefault(point.method, {})[point.rate] = fmt.clip(point.score)
+            scores.setdefault(point.method, {})[point.rate] = fmt.clip_interval(point.score)
     if not scores:
         return None
     methods = [m for m in dict.fromkeys([*_order_methods(results), *scores]) if m in scores]
@@ -244,7 +244,7 @@ def _make_rate_table(fmt: ScoreFormat, scores: _Rates, rates: Sequence[float]) -
     rows = []
     for method, spans in scores.items():
         cells = [
-            Cell(fmt.score(spans[rate].value), small=fmt.interval(spans[rate]))
+            Cell(fmt.format_score(spans[rate].value), small=fmt.format_interval(spans[rate]))
             if rate in spans
             else Cell(DASH)
             for rate in rates
@@ -294,9 +294,9 @@ def _draw_rate_dot(
     interval: tuple[float, float],
 ) -> Markup:
     """A dot that can be pointed at and tabbed to; its words lie to the left in the right half."""
-    (x, y), score = place, fmt.score(span.value)
+    (x, y), score = place, fmt.format_score(span.value)
     tip = f"{method}, {_format_rate(rate)} hidden: {fmt.metric.name} {score}"
-    tip += f"; 95% interval {fmt.interval(span)}"
+    tip += f"; 95% interval {fmt.format_interval(span)}"
     late = x > 360
     words = f"{shorten(method, 32)} {score}"
     label = text(x - 9 if late else x + 9, max(y - 9, 14), words, "end" if late else "start", class_="told")

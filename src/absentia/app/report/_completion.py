@@ -98,9 +98,9 @@ def _make_quality_section(story: CompletionStory) -> Section | None:
             f"{len(quality.cells)} observed sample–view pairs, about a tenth of each view and never a "
             "sample's last one, were hidden on purpose and completed from the rest by each method; then "
             "they were compared with what they had been. The row with a bar at its left is the method "
-            f"that made the kernels below. {quality.sentence}"
+            f"that made the kernels below. {quality.subsample_note}"
         ).rstrip()
-        order = sorted(quality.errors, key=lambda name: quality.overall(name)[0])
+        order = sorted(quality.row_errors, key=lambda name: quality.mean_errors(name)[0])
         verdicts = list(_compare_with_others(quality, chosen))
         blocks += [sentences(verdicts)] if verdicts else []
         blocks += _make_method_errors(quality, order, chosen) if order else []
@@ -112,7 +112,7 @@ def _make_quality_section(story: CompletionStory) -> Section | None:
 
 def _make_method_errors(quality: Quality, order: Sequence[str], chosen: str) -> list[Markup]:
     """Errors of all methods, the best first, by ARE; zero fill's bar is cut off at the others' largest."""
-    errors = {name: quality.overall(name) for name in order}
+    errors = {name: quality.mean_errors(name) for name in order}
     largest = max((are for name, (are, _) in errors.items() if name != _ZERO), default=1.0) or 1.0
     rows = []
     for name, (are, ca) in errors.items():
@@ -136,14 +136,14 @@ def _make_method_errors(quality: Quality, order: Sequence[str], chosen: str) -> 
 
 def _compare_with_others(quality: Quality, chosen: str) -> Iterator[str]:
     """Is the method better than mean fill here, and is another better still."""
-    if chosen not in quality.errors:
+    if chosen not in quality.row_errors:
         if chosen in quality.left_out:
             yield f"{chosen} {quality.left_out[chosen]}, so nothing can be said of how good it is here."
         return
-    if chosen != _MEAN and _MEAN in quality.errors:
+    if chosen != _MEAN and _MEAN in quality.row_errors:
         yield _compare_with_mean(quality, chosen)
-    best = min(quality.errors, key=lambda name: quality.overall(name)[0])
-    lowest, chosen_error = (format_number(quality.overall(name)[0]) for name in (best, chosen))
+    best = min(quality.row_errors, key=lambda name: quality.mean_errors(name)[0])
+    lowest, chosen_error = (format_number(quality.mean_errors(name)[0]) for name in (best, chosen))
     if lowest != chosen_error:
         yield (
             f"The least error on these cells has {best}, {lowest} where {chosen} has {chosen_error}; small "
@@ -152,9 +152,9 @@ def _compare_with_others(quality: Quality, chosen: str) -> Iterator[str]:
 
 
 def _compare_with_mean(quality: Quality, chosen: str) -> str:
-    errors, mean_errors = quality.errors[chosen], quality.errors[_MEAN]
+    errors, mean_errors = quality.row_errors[chosen], quality.row_errors[_MEAN]
     wins, losses, p = mcnemar(errors < mean_errors, errors > mean_errors)
-    are, mean_are = quality.overall(chosen)[0], quality.overall(_MEAN)[0]
+    are, mean_are = quality.mean_errors(chosen)[0], quality.mean_errors(_MEAN)[0]
     if p >= 0.05:
         verdict = f"{chosen} is not shown to be better than mean fill here"
     elif are < mean_are and wins > losses:
@@ -182,7 +182,7 @@ def _describe_left_out(quality: Quality) -> str:
 
 def _make_view_errors(quality: Quality, order: Sequence[str], chosen: str) -> list[Markup]:
     """ARE of each view by method, the least marked."""
-    by_view = np.array([quality.are(name) for name in order])
+    by_view = np.array([quality.view_errors(name) for name in order])
     hidden = np.bincount(quality.cells[:, 1], minlength=len(quality.names))
     rows = []
     for v, name in enumerate(quality.names):
@@ -235,12 +235,12 @@ def _make_quantile_columns(what: str) -> list[str | Column]:
 
 
 def _summarise_errors(quality: Quality, chosen: str) -> Iterator[Row]:
-    if chosen not in quality.errors:
+    if chosen not in quality.row_errors:
         return
-    errors = quality.errors[chosen]
-    mean = None if chosen == _MEAN else quality.errors.get(_MEAN)
-    for n_left in sorted(set(quality.left.tolist()), reverse=True):
-        here = (quality.left == n_left) & ~np.isnan(errors)
+    errors = quality.row_errors[chosen]
+    mean = None if chosen == _MEAN else quality.row_errors.get(_MEAN)
+    for n_left in sorted(set(quality.n_views_left.tolist()), reverse=True):
+        here = (quality.n_views_left == n_left) & ~np.isnan(errors)
         if here.any():
             beside = DASH if mean is None else format_number(float(np.median(mean[here])))
             yield _summarise_values(format_count(n_left, "other view"), errors[here], beside)

@@ -1,4 +1,8 @@
-"""Numbers, scores and differences as readers see them: shares in percent, the rest with three digits."""
+"""Numbers, scores and differences as text: shares in percent, the rest with three significant digits.
+
+Digits are grouped by narrow spaces, negative numbers have a minus sign (not a hyphen), and what is None,
+NaN or infinite is a dash.
+"""
 
 import math
 from collections.abc import Iterable
@@ -8,33 +12,33 @@ from numbers import Integral
 from absentia.experiment.results import Interval, Metric
 
 DASH = "–"
-_THIN = "\u202f"
+_NARROW_SPACE = "\u202f"
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def format_number(value: float | None) -> str:
-    """Three significant digits for floats, grouped digits for integers, a dash for nothing."""
+    """Write a float with three significant digits (``0.0123``, ``1.23×10⁷``), an integer with all."""
     if value is None or not math.isfinite(value):
         return DASH
     if isinstance(value, Integral):
-        return f"{int(value):,}".replace(",", _THIN).replace("-", "−")
+        return f"{int(value):,}".replace(",", _NARROW_SPACE).replace("-", "−")
     if value == 0:
         return "0"
     mantissa, exponent = f"{abs(value):.2e}".split("e")
     sign, power = "−" if value < 0 else "", int(exponent)
     if -4 <= power <= 5:
         plain = f"{float(f'{mantissa}e{power}'):,.{max(0, 2 - power)}f}"
-        return sign + plain.replace(",", _THIN)
+        return sign + plain.replace(",", _NARROW_SPACE)
     return f"{sign}{mantissa}×10{str(power).translate(_SUPERSCRIPT)}"
 
 
 def format_decimal(value: float, digits: int = 3, sign: str = "") -> str:
-    """So many digits after the point, with a true minus, and with a plus if `sign` is one."""
+    """Write `digits` digits after the point; ``sign="+"`` gives positive numbers a plus."""
     return f"{value:{sign}.{digits}f}".replace("-", "−")
 
 
 def format_percent(part: float, whole: float) -> str:
-    """``100%`` and ``0%`` only when exactly so."""
+    """Write `part` of `whole` as ``12.3%``; ``0%`` and ``100%`` are written only where they are exact."""
     if whole == 0 or part == 0:
         return "0%"
     if part == whole:
@@ -43,28 +47,30 @@ def format_percent(part: float, whole: float) -> str:
 
 
 def format_count(count: int, singular: str, plural: str | None = None) -> str:
+    """Write ``1 sample`` or ``1 200 samples``; `plural` is the singular with an s unless it is given."""
     return f"{format_number(count)} {singular if count == 1 else plural or singular + 's'}"
 
 
 def format_points(points: float) -> str:
-    """A difference with its sign, one digit after the point; zero has none."""
+    """Write a difference in percentage points: ``+1.2``, ``−0.3``, and ``0.0`` for what rounds to it."""
     text = f"{abs(points):.1f}"
     return text if text == "0.0" else f"{'+' if points > 0 else '−'}{text}"
 
 
 def format_p(p: float) -> str:
+    """Write a p value for a sentence: ``p = 0.0123`` or ``p < 0.001``."""
     return "p < 0.001" if p < 0.001 else f"p = {p:.3g}"
 
 
 def format_p_cell(p: float | None) -> str:
-    """A p value for a column whose head says so."""
+    """Write a p value for a column of them: ``0.012`` or ``<0.001``."""
     if p is None or not math.isfinite(p):
         return DASH
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def format_probability(value: float) -> str:
-    """A probability in whole percent; what is neither sure nor impossible does not look so."""
+    """Write a probability in whole percent; ``0%`` and ``100%`` are written only where they are exact."""
     if not math.isfinite(value):
         return DASH
     if 0 < value < 0.01:
@@ -75,7 +81,7 @@ def format_probability(value: float) -> str:
 
 
 def shorten(word: str, length: int) -> str:
-    """At most so many characters: the beginning and the end, which often tells names apart."""
+    """Cut the middle out of a word longer than `length` characters: names often differ at the end."""
     if len(word) <= length:
         return word
     tail = (length - 1) // 3
@@ -83,7 +89,7 @@ def shorten(word: str, length: int) -> str:
 
 
 def wilson_interval(hits: int, n: int, z: float = 1.96) -> tuple[float, float]:
-    """The 95 % interval of a share (Wilson 1927)."""
+    """Wilson's score interval (1927) of the share `hits` / `n`, ``n > 0``; 95 % by default."""
     p = hits / n
     middle = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
@@ -92,10 +98,14 @@ def wilson_interval(hits: int, n: int, z: float = 1.96) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class ScoreFormat:
-    """How scores in a metric and their differences are written.
+    """Writes the scores of a metric, their intervals and their differences.
 
-    Shares are in percent and their differences in points; of other differences `digits` stand after the
-    point, or three significant ones if it is None.
+    Attributes
+    ----------
+    metric : Metric
+        If it is a share (accuracy, say), scores are written in percent and differences in points.
+    digits : int or None
+        Digits after the point in differences of any other metric; None: three significant ones.
     """
 
     metric: Metric
@@ -103,7 +113,10 @@ class ScoreFormat:
 
     @classmethod
     def of_differences(cls, metric: Metric, values: Iterable[float]) -> "ScoreFormat":
-        """With digits that show three of the largest of these, unless plain digits would not do."""
+        """Choose `digits` so that the largest of these differences has three significant digits.
+
+        Differences below 1e-4 or from 1e6 on are written with powers of ten: `digits` is None then.
+        """
         largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
         if not 1e-4 <= largest < 1e6:
             return cls(metric)
@@ -111,36 +124,37 @@ class ScoreFormat:
 
     @property
     def direction(self) -> str:
+        """Whether large or small scores are good, in words."""
         return "more is better" if self.metric.higher else "less is better"
 
     @property
     def unit(self) -> str:
-        """What differences are in, to follow a comma or a number."""
+        """The unit of differences, to stand after a number: ``points`` or ``of log-loss``."""
         return "points" if self.metric.share else f"of {self.metric.name}"
 
-    def score(self, value: float) -> str:
-        """``84.2%`` of a share, three digits of anything else."""
+    def format_score(self, value: float) -> str:
+        """Write a score: ``84.2%`` of a share, ``0.458`` of another metric."""
         if not math.isfinite(value):
             return DASH
         return f"{100 * value:.1f}%" if self.metric.share else format_number(float(value))
 
-    def clip(self, span: Interval) -> Interval:
-        """An interval without what a share cannot be."""
+    def clip_interval(self, interval: Interval) -> Interval:
+        """Cut the interval of a share down to [0, 1], its value left inside; others stay as they are."""
         if not self.metric.share:
-            return span
-        low, high = max(span.low, min(span.value, 0.0)), min(span.high, max(span.value, 1.0))
-        return Interval(span.value, low, high)
+            return interval
+        value, low, high = interval
+        return Interval(value, max(low, min(value, 0.0)), min(high, max(value, 1.0)))
 
-    def interval(self, span: Interval) -> str:
-        """``81.0 to 87.1%``."""
-        _, low, high = self.clip(span)
+    def format_interval(self, interval: Interval) -> str:
+        """Write the ends of an interval: ``81.0 to 87.1%``."""
+        _, low, high = self.clip_interval(interval)
         if not (math.isfinite(low) and math.isfinite(high)):
             return DASH
-        ends = f"{self.score(low)} to {self.score(high)}"
+        ends = f"{self.format_score(low)} to {self.format_score(high)}"
         return ends.replace("%", "", 1) if self.metric.share else ends
 
-    def difference(self, value: float) -> str:
-        """A difference with its sign."""
+    def format_difference(self, value: float) -> str:
+        """Write a difference with its sign: ``+1.2`` points of a share, ``−0.0123`` of another metric."""
         if not math.isfinite(value):
             return DASH
         if self.metric.share:
@@ -150,8 +164,8 @@ class ScoreFormat:
             text = f"{abs(value):.{self.digits}f}"
         return text if float(value) == 0 else f"{'+' if value > 0 else '−'}{text}"
 
-    def difference_interval(self, low: float, high: float) -> str:
-        """``−1.0 to +3.2``."""
+    def format_difference_interval(self, low: float, high: float) -> str:
+        """Write the ends of an interval of differences: ``−1.0 to +3.2``."""
         if not (math.isfinite(low) and math.isfinite(high)):
             return DASH
-        return f"{self.difference(low)} to {self.difference(high)}"
+        return f"{self.format_difference(low)} to {self.format_difference(high)}"

@@ -345,7 +345,7 @@ class EMFill(RegularisedCompleter):
         self._scores = [_ViewScores.of(X.block(name), self.n_components) for name in X.names]
         self._bases = [scores.basis for scores in self._scores]
         self.n_components_ = tuple(len(scores.variances) for scores in self._scores)
-        with_view, known = X.observed.any(axis=1), self._row_coordinates(X)
+        with_view, known = X.observed.any(axis=1), self._project_rows(X)
         # a score's variance in the prior is the mean of its view's
         means = [scores.variances.sum() / max(len(scores.variances), 1) for scores in self._scores]
         psi = np.repeat(means, self.n_components_)
@@ -384,14 +384,14 @@ class _EMFitter(StrengthFitter):
         self.bases = cast("Sequence[MeanBasis]", completer._bases)
         self.moments = self.problem.start() if earlier is None else earlier.moments_along(self.known)
 
-    def __call__(self, strength: float, **options: Any) -> Solution[AccelerationState]:
+    def fit(self, strength: float, **options: Any) -> Solution[AccelerationState]:
         first = self.problem.with_prior(self.moments, strength)
         solution = accelerate(lambda point: self.problem.evaluate(strength, point), first, **options)
         self.completer.mean_, self.completer.covariance_ = solution.state.at.point
         self.moments = self.problem.without_prior(solution.state.at.following, strength)
         return solution
 
-    def known_coordinates(self) -> list[Array]:
+    def get_coordinates(self) -> list[Array]:
         return self.known
 
     def moments_along(self, known: Sequence[Array]) -> Point:

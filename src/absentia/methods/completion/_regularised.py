@@ -1,4 +1,7 @@
-"""What EM and SVT share: a basis about the mean, and a strength that is given or selected by hiding."""
+"""Base of EM and SVT: a basis about the mean, and a regularisation strength, given or selected.
+
+Shapes: n samples, m of which have a view, and r axes in it.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -22,52 +25,66 @@ from absentia.data import KernelViews
 from absentia.methods.completion._base import Basis, Coordinates, SubspaceCompleter
 from absentia.methods.completion._holdout import Holdout
 
-#: Accelerated steps are uneven: so many in a row must change the objective by less than tol.
-_PATIENCE = 3
-
 
 @serializable
 @dataclass(frozen=True)
 class MeanBasis(Basis):
-    """A basis whose first axis is the mean of the observed samples.
+    """A basis whose first axis is the mean of the m samples that have the view, and r axes about it.
 
-    Coordinates of a sample along the others are ``row @ probe - offset``, `row` its kernel values with the
-    observed samples; zero for the mean.
+    Coordinates of a sample along the r axes are ``row @ projection - offset``, where `row` has its m kernel
+    values with these samples.  Those of the mean are zero.
     """
 
-    probe: Array
-    offset: Array
+    projection: Array  # (m, r)
+    offset: Array  # (r,)
 
     @classmethod
-    def of_axes(cls, K: Array, C: Array, probe: Array) -> Self:
-        """The mean and axes along the combinations `C`, rows read with `probe` (both m x r)."""
+    def of_axes(cls, K: Array, C: Array, projection: Array) -> Self:
+        """Centre the axes that have coefficients `C`, and their `projection`, on the mean.
+
+        Parameters
+        ----------
+        K : array of shape (m, m)
+            Kernel of the samples that have the view.
+        C : array of shape (m, r)
+            Each axis as a combination of these samples.
+        projection : array of shape (m, r)
+            What kernel rows are multiplied by for coordinates along the axes.
+        """
         m, r = C.shape
         if not m:
             no_samples = np.zeros((0, 1 + r))
-            return cls(no_samples, no_samples, np.zeros((1 + r, 1 + r)), probe, np.zeros(r))
+            return cls(no_samples, no_samples, np.zeros((1 + r, 1 + r)), projection, np.zeros(r))
         C = np.column_stack([np.full(m, 1.0 / m), C - C.mean(axis=0)])
-        probe = probe - probe.mean(axis=0)
+        projection = projection - projection.mean(axis=0)
         G = K @ C
-        return cls(C, G, C.T @ G, probe, G[:, 0] @ probe)
+        return cls(C, G, C.T @ G, projection, G[:, 0] @ projection)
 
 
 class StrengthFitter(ABC):
-    """Fits kernels with one strength after another, and leaves what it learned in its completer."""
+    """Fits a completer to the kernels `X` with one strength after another.
+
+    What several fits have in common is computed once.
+    """
 
     X: KernelViews
 
     @abstractmethod
-    def __call__(self, strength: float, **options: Any) -> Solution[AccelerationState]:
-        """`options` are those of :func:`absentia.core.iterate`."""
+    def fit(self, strength: float, **options: Any) -> Solution[AccelerationState]:
+        """Fit, and set the fitted attributes of the completer; `options` are those of ``iterate``."""
 
     @abstractmethod
-    def known_coordinates(self) -> list[Array]:
-        """Coordinates of the samples along the axes of the last fit, zero where a view is absent."""
+    def get_coordinates(self) -> list[Array]:
+        """By view, coordinates (n, r) along the axes of the last fit; zero where a sample lacks it."""
 
 
 @estimator
 class RegularisedCompleter(Iterative, SubspaceCompleter):
-    """A completer that finds axes in each view, with a strength that hiding may select."""
+    """A completer that finds axes in each view, regularised by a parameter of the derived class.
+
+    The derived class names this parameter in `_strength`; if its value is ``"heldout"``, that of `_path`
+    is selected which best completes hidden cells.
+    """
 
     _: KW_ONLY
     tol: NonNegative = 1e-6
@@ -76,19 +93,29 @@ class RegularisedCompleter(Iterative, SubspaceCompleter):
     callback: Callback | None = None
     verbose: bool = False
 
-    _links = "chained"
-    _strength: ClassVar[str]  # the name of the parameter
-    _path: ClassVar[Sequence[float]]  # its values that are tried
-    _patience: ClassVar[int] = _PATIENCE  # so many short steps in a row end a fit
-    _path_patience: ClassVar[int] = 2  # so many worse values in a row end the path
+    _links = "chained"  # a view also tells of samples linked to it through other views
+    _strength: ClassVar[str]  # name of the parameter, "ridge" say
+    _path: ClassVar[Sequence[float]]  # values that are tried, in this order
+    # a fit ends after so many steps in a row that change the objective by less than tol: accelerated steps
+    # are uneven, and a single short one may be followed by long ones
+    _patience: ClassVar[int] = 3
+    _path_patience: ClassVar[int] = 2  # the path ends after so many values in a row with a larger error
 
     @abstractmethod
     def _make_fitter(self, X: KernelViews, earlier: StrengthFitter | None = None) -> StrengthFitter:
-        """A fitter of `X`; `earlier` fitted it with some of its cells hidden."""
+        """Make a fitter of `X`, which may start from `earlier`, one of `X` with some cells hidden."""
 
     @abstractmethod
     def _predict_coordinates(self, known: Sequence[Array], observed: Array) -> list[Coordinates]:
-        """Coordinates of all samples in every view, from those in the views they have (else zero)."""
+        """Predict coordinates of all n samples in each of V views from those in the views that they have.
+
+        Parameters
+        ----------
+        known : list of V arrays of shape (n, r)
+            Coordinates by view, zero where a sample lacks it.
+        observed : bool array of shape (n, V)
+            Which sample has which view.
+        """
 
     def _fit_model(self, X: KernelViews) -> None:
         strength, earlier = getattr(self, self._strength), None
@@ -98,53 +125,60 @@ class RegularisedCompleter(Iterative, SubspaceCompleter):
         stop = StoppingRule(self.tol, patience=self._patience)
         fitter = self._make_fitter(X, earlier)
         self._set_convergence(
-            fitter(float(strength), stop=stop, max_iter=self.max_iter, callback=self._make_callback())
+            fitter.fit(float(strength), stop=stop, max_iter=self.max_iter, callback=self._make_callback())
         )
-        self._coordinates = self._locate_absent(fitter.known_coordinates(), X)
+        self._coordinates = self._locate_absent(fitter.get_coordinates(), X)
 
     def _select_by_holdout(self, X: KernelViews) -> tuple[float, StrengthFitter | None]:
-        """The strength on the path that best completes what is hidden, and the fitter that found it."""
+        """Return the strength on the path that best completes hidden cells, and the fitter of the path."""
         holdout, self.heldout_curve_ = Holdout.of(X, self.random_state), {}
         if not holdout.n_hidden:
             return self._path[len(self._path) // 2], None  # too few samples to hide any
-        part, hidden = holdout.part, np.asarray(holdout.hidden.any(axis=1))
+        part, samples = holdout.part, np.asarray(holdout.hidden.any(axis=1))
         fitter = self._make_fitter(part)
         stop = StoppingRule(max(self.tol, 1e-5), patience=self._patience)
 
         def complete(strength: float) -> KernelViews:
-            fitter(strength, max_iter=self.max_iter, stop=stop)
-            coordinates = self._locate_absent(fitter.known_coordinates(), part, hidden)
+            fitter.fit(strength, max_iter=self.max_iter, stop=stop)
+            coordinates = self._locate_absent(fitter.get_coordinates(), part, samples)
             return part.completed(self._complete_square(part, self._bases, coordinates))
 
         self.heldout_curve_ = holdout.curve(self._path, complete, self._path_patience)
         return argmin_key(self.heldout_curve_), fitter
 
     def _find_coordinates(self, X: KernelViews) -> list[Coordinates]:
-        return self._locate_absent(self._row_coordinates(X), X)
+        return self._locate_absent(self._project_rows(X), X)
 
-    def _row_coordinates(self, X: KernelViews) -> list[Array]:
-        """Coordinates of the rows of `X` along the axes of each view, zero where a sample lacks it."""
+    def _project_rows(self, X: KernelViews) -> list[Array]:
+        """By view, coordinates (n, r) of the rows of `X` along its axes; zero where a sample lacks it."""
         coordinates = []
         bases = cast("Sequence[MeanBasis]", self._bases)
         for name, basis, present in zip(X.names, bases, X.observed.T, strict=True):
-            rows = np.zeros((len(X), basis.probe.shape[1]))
+            rows = np.zeros((len(X), basis.projection.shape[1]))
             if len(basis.G):
-                rows[present] = X.operator(name) @ basis.probe - basis.offset
+                rows[present] = X.operator(name) @ basis.projection - basis.offset
             coordinates.append(rows)
         return coordinates
 
     def _locate_absent(
-        self, known: Sequence[Array], X: KernelViews, wanted: Array | None = None
+        self, known: Sequence[Array], X: KernelViews, samples: Array | None = None
     ) -> list[Coordinates]:
-        """Coordinates of the samples of `X` that lack a view, by view, from those in the views they have.
+        """By view, coordinates of the samples that lack it, from those in the views that they have.
 
-        Samples that are not `wanted` (a mask) are left at zero.
+        Parameters
+        ----------
+        known : list of arrays of shape (n, r)
+            Coordinates by view, zero where a sample lacks it.
+        X : KernelViews
+            The n samples.
+        samples : bool array of shape (n,), optional
+            Samples to predict; the others are left at zero.
         """
-        wanted = np.ones(len(X), dtype=bool) if wanted is None else wanted
-        predicted = self._predict_coordinates([rows[wanted] for rows in known], X.observed[wanted])
+        samples = np.ones(len(X), dtype=bool) if samples is None else samples
+        predicted = self._predict_coordinates([rows[samples] for rows in known], X.observed[samples])
         coordinates = []
         for view, absent in zip(predicted, ~X.observed.T, strict=True):
             W, s = np.zeros((len(X), view.W.shape[1])), np.zeros(len(X))
-            W[wanted], s[wanted] = view.W, view.s
+            W[samples], s[samples] = view.W, view.s
             coordinates.append(Coordinates(W[absent], s[absent]))
         return coordinates

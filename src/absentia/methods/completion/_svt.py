@@ -247,12 +247,12 @@ class _SVTFitter(StrengthFitter):
     def __init__(self, completer: SVTFill, X: KernelViews) -> None:
         self.X, self.completer, self.problem = X, completer, _SVTProblem.of(X)
 
-    def __call__(self, strength: float, **options: Any) -> Solution[AccelerationState]:
+    def fit(self, strength: float, **options: Any) -> Solution[AccelerationState]:
         problem, lam = self.problem, self.completer._lam(self.problem, strength)
         first = problem.start(lam, int(self.completer.max_rank))
         solution = accelerate(lambda point: problem.evaluate(lam, point), first, **options)
         self.completer._set_bases(problem, lam, solution.state.at.point)
         return solution
 
-    def known_coordinates(self) -> list[Array]:
-        return self.completer._row_coordinates(self.X)
+    def get_coordinates(self) -> list[Array]:
+        return self.completer._project_rows(self.X)

@@ -64,7 +64,7 @@ from absentia.core import Array, Fraction, NonNegative, Positive, PositiveInt, e
 from absentia.core.optimize import Callback
 from absentia.data import AbsenceWarning, KernelViews, check_observed, check_square_kernels
 from absentia.methods.learning._amkl_paper import CompleteProblem, learn_paper_convex, learn_paper_penalized
-from absentia.methods.learning._machines import KernelClassifier, Learned, Training, learn_machines
+from absentia.methods.learning._machines import FittedMachine, KernelClassifier, Training, learn_machines
 from absentia.methods.learning._margins import (
     learn_iterative,
     learn_two_steps,
@@ -217,7 +217,7 @@ class AbsentMKLClassifier(KernelClassifier):
         )
         return check_observed(observed, len(X), X.n_views)
 
-    def _train(self, training: Training, signs: Sequence[Array]) -> list[Learned]:
+    def _train(self, training: Training, signs: Sequence[Array]) -> list[FittedMachine]:
         if self.paper_form:
             return [self._learn_paper(training, y) for y in signs]
         options: dict[str, Any] = {
@@ -244,7 +244,7 @@ class AbsentMKLClassifier(KernelClassifier):
         )
         return [machine._replace(tau=tau) for machine in machines]
 
-    def _set_machines(self, X: KernelViews, machines: Sequence[Learned], order: Array) -> None:
+    def _set_machines(self, X: KernelViews, machines: Sequence[FittedMachine], order: Array) -> None:
         super()._set_machines(X, machines, order)
         tau = np.ones((len(machines), len(X)))
         tau[:, order] = [np.ones(len(X)) if machine.tau is None else machine.tau for machine in machines]
@@ -273,7 +273,7 @@ class AbsentMKLClassifier(KernelClassifier):
 
     # ------------------------------------------------------------------------------- as the paper has it
 
-    def _learn_paper(self, training: Training, y: Array) -> Learned:
+    def _learn_paper(self, training: Training, y: Array) -> FittedMachine:
         assert self._mask is not None
         mask = self._mask[np.ix_(training.order, self._views)]
         assert isinstance(training.stack, KernelStack)

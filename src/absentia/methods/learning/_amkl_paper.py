@@ -23,7 +23,7 @@ import scipy.linalg
 
 from absentia.core import Array
 from absentia.core.optimize import Solution, StoppingRule, iterate
-from absentia.methods.learning._machines import Learned
+from absentia.methods.learning._machines import FittedMachine
 from absentia.methods.learning._margins import Round, closest_tau, covered_margin, iterate_rounds, penalty
 from absentia.methods.learning.engine import (
     GAP,
@@ -109,12 +109,12 @@ def _learn_shared_alpha(
     )
 
 
-def _as_machine(state: _SharedAlpha, solution: Solution[Any]) -> Learned:
+def _as_machine(state: _SharedAlpha, solution: Solution[Any]) -> FittedMachine:
     eta, norms = without_dust(state.eta), without_dust(np.sqrt(state.v))
-    return Learned(eta, state.alpha, state.machine.bias, norms, state.gap, solution)
+    return FittedMachine(eta, state.alpha, state.machine.bias, norms, state.gap, solution)
 
 
-def learn_paper_convex(complete: CompleteProblem, region: Polytope, *, tol: float) -> Learned:
+def learn_paper_convex(complete: CompleteProblem, region: Polytope, *, tol: float) -> FittedMachine:
     """Eq. 31."""
     solution = _learn_shared_alpha(
         complete, region, Box.classification(complete.y, complete.bound), tol=tol
@@ -122,7 +122,9 @@ def learn_paper_convex(complete: CompleteProblem, region: Polytope, *, tol: floa
     return _as_machine(solution.state, solution)
 
 
-def learn_paper_penalized(complete: CompleteProblem, lam: float, *, tol: float, max_iter: int) -> Learned:
+def learn_paper_penalized(
+    complete: CompleteProblem, lam: float, *, tol: float, max_iter: int
+) -> FittedMachine:
     """Eq. 21: alpha and the weights for given tau, then tau by eq. 23, from ``tau = 1``."""
     region = Polytope.simplex(len(complete.stack))
     G, o, counts = complete.masked_sum(), complete.observed.mean(axis=1), complete.bound > 0

@@ -38,8 +38,8 @@ from absentia.core.linalg import inverse_sqrt
 from absentia.core.optimize import Solution, Status, StoppingRule
 from absentia.data import KernelViews
 from absentia.methods.learning._machines import (
+    FittedMachine,
     KernelClassifier,
-    Learned,
     Training,
     map_in_threads,
     part_norms,
@@ -97,7 +97,7 @@ def _margin_weights(stack: Stack, y: Array, counted: Array, lam: float, tol: flo
 # --------------------------------------------------------------------------------------- the machine
 
 
-def _fixed_machine(training: Training, y: Array, eta: Array, rows: bool, tol: float) -> Learned:
+def _fixed_machine(training: Training, y: Array, eta: Array, rows: bool, tol: float) -> FittedMachine:
     """The machine on ``sum_p eta_p K^_p``, with `rows` divided by ``sqrt(e_i e_j)``, ``e = S eta``."""
     scale = inverse_sqrt(training.observed @ eta) if rows else np.ones(training.stack.n)
     stack = training.stack.rescale(scale) if rows else training.stack
@@ -106,7 +106,7 @@ def _fixed_machine(training: Training, y: Array, eta: Array, rows: bool, tol: fl
     norms = part_norms(eta, stack.products(machine.z)[1])
     hidden = rounding_error(box, machine, kernel.largest)
     gap = relative_gap(machine.primal, machine.dual) + (hidden / machine.primal if machine.primal else 0.0)
-    return Learned(eta, machine.z * scale, machine.bias, norms, gap, _solution(machine, gap, tol))
+    return FittedMachine(eta, machine.z * scale, machine.bias, norms, gap, _solution(machine, gap, tol))
 
 
 def _solution(machine: Machine, gap: float, tol: float) -> Solution[Machine]:
@@ -173,8 +173,8 @@ class AverageKernelSVC(KernelClassifier):
         """Least share of the margin to divide scores of several classes by: 1, where rows are scaled."""
         return 1.0 if self.normalize == "rows" else 0.2
 
-    def _train(self, training: Training, signs: Sequence[Array]) -> list[Learned]:
-        def learn(y: Array) -> Learned:
+    def _train(self, training: Training, signs: Sequence[Array]) -> list[FittedMachine]:
+        def learn(y: Array) -> FittedMachine:
             return _fixed_machine(training, y, self._weigh(training, y), self.normalize == "rows", self.tol)
 
         return map_in_threads(learn, signs, training.stack)

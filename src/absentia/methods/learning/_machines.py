@@ -63,18 +63,18 @@ class Training:
         return np.asarray(self.observed[self.bound > 0])
 
 
-class Learned(NamedTuple):
-    """One machine: weights of the views, coefficients of the samples, norms of the views' parts."""
+class FittedMachine(NamedTuple):
+    """A machine that has been solved for n training samples and V views."""
 
-    eta: Array
-    z: Array
+    eta: Array  # (V,) weights of the views
+    z: Array  # (n,) dual coefficients, with the sign of the label
     bias: float
-    norms: Array
-    gap: float
+    norms: Array  # (V,) norm |w_p| of each view's part
+    gap: float  # relative duality gap
     solution: Solution[Any]
     tau: Array | None = None  # the share of the margin every sample was learned with, if not 1
 
-    def times(self, sign: float) -> "Learned":
+    def times(self, sign: float) -> "FittedMachine":
         """The machine of the labels times `sign`."""
         return self._replace(z=sign * self.z, bias=sign * self.bias)
 
@@ -84,11 +84,11 @@ def part_norms(eta: Array, q: Array) -> Array:
     return without_dust(eta * np.sqrt(np.maximum(q, 0.0)))
 
 
-def machines_of(solution: Solution[State]) -> list[Learned]:
+def machines_of(solution: Solution[State]) -> list[FittedMachine]:
     """The machines of a solved problem."""
     state, point = solution.state, solution.state.point
     return [
-        Learned(point.eta, svm.z, svm.bias, part_norms(point.eta, svm.z @ R), state.gap, solution)
+        FittedMachine(point.eta, svm.z, svm.bias, part_norms(point.eta, svm.z @ R), state.gap, solution)
         for svm, R in zip(point.machines, point.R, strict=True)
     ]
 
@@ -101,7 +101,7 @@ def learn_machines(
     tol: float,
     shared: bool = False,
     callback: Callback | None = None,
-) -> list[Learned]:
+) -> list[FittedMachine]:
     """One machine per box, each with weights of its own or all with the same."""
     groups = [tuple(boxes)] if shared else [(box,) for box in boxes]
 
@@ -142,7 +142,7 @@ class KernelMachine(SelectsC, Iterative, Learner):
         """Whether the machines are learned from factors, and not from whole kernels."""
         return prefers_factors(X) and not self._dense
 
-    def _set_machines(self, X: KernelViews, machines: Sequence[Learned], order: Array) -> None:
+    def _set_machines(self, X: KernelViews, machines: Sequence[FittedMachine], order: Array) -> None:
         """Fitted attributes; coefficients, which are in `order`, back where their samples stand."""
         weights, norms = np.zeros((2, len(machines), X.n_views))
         weights[:, self._views] = [machine.eta for machine in machines]
@@ -235,7 +235,7 @@ class KernelClassifier(KernelMachine, Classifier):
     _own_margins = False  # whether a sample's margin is measured in its own views
 
     @abstractmethod
-    def _train(self, training: Training, signs: Sequence[Array]) -> list[Learned]:
+    def _train(self, training: Training, signs: Sequence[Array]) -> list[FittedMachine]:
         """One machine for each vector of labels in {-1, 1}."""
 
     def _learn(self, X: KernelViews, y: Array, weight: Array) -> None:

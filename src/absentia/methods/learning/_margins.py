@@ -13,7 +13,7 @@ import numpy as np
 
 from absentia.core import Array
 from absentia.core.optimize import Callback, Solution, StoppingRule, iterate
-from absentia.methods.learning._machines import Learned, Training, machines_of
+from absentia.methods.learning._machines import FittedMachine, Training, machines_of
 from absentia.methods.learning.engine import Box, Polytope, Problem, solve
 
 Found = TypeVar("Found")
@@ -94,16 +94,16 @@ def penalized_box(training: Training, y: Array, lam: float, tau: Array) -> Box:
 def _alternate(
     training: Training,
     box: Callable[[Array], Box],
-    share: Callable[[Array, Learned], Array],
+    share: Callable[[Array, FittedMachine], Array],
     factor: Callable[[Array], float] = lambda tau: 1.0,
     *,
     tol: float,
     **options: Any,
-) -> Learned:
+) -> FittedMachine:
     """Weights on a simplex and the machine in ``box(tau)``, then tau as their `share`, from ``tau = 1``."""
     region = Polytope.simplex(len(training.stack))
 
-    def step(tau: Array, last: Learned | None) -> Round[Learned]:
+    def step(tau: Array, last: FittedMachine | None) -> Round[FittedMachine]:
         warm = last.solution.state.point if last else None
         eta, z = (warm.eta, warm.coefficients) if warm else (None, None)
         solution = solve(Problem(training.stack, (box(tau),), region), tol=tol, eta=eta, z=z)
@@ -114,7 +114,7 @@ def _alternate(
     return machine._replace(solution=rounds)
 
 
-def learn_iterative(training: Training, y: Array, tau_min: float, **options: Any) -> Learned:
+def learn_iterative(training: Training, y: Array, tau_min: float, **options: Any) -> FittedMachine:
     """Algorithm 1: machine and weights for given tau, then tau for given machine."""
     return _alternate(
         training,
@@ -124,14 +124,14 @@ def learn_iterative(training: Training, y: Array, tau_min: float, **options: Any
     )
 
 
-def learn_two_steps(training: Training, y: Array, lam: float, **options: Any) -> Learned:
+def learn_two_steps(training: Training, y: Array, lam: float, **options: Any) -> FittedMachine:
     """Eq. 18 for given tau, then tau by eq. 23: on what is observed.
 
     No floor under tau is needed: it is never below the lesser of o and the tau before.
     """
     o, rows, counts = observed_share(training), training.rows, training.bound > 0
 
-    def share(tau: Array, machine: Learned) -> Array:
+    def share(tau: Array, machine: FittedMachine) -> Array:
         svm = machine.solution.state.point.machines[0]
         u = y * (svm.scores + svm.bias)
         return closest_tau(o, u, covered_margin(u, tau))

@@ -1,19 +1,20 @@
-"""Multiple kernel learning with absent views read as zero.
+"""Multiple kernel learning (MKL) in which an absent view counts as zero.
 
 Lanckriet, Cristianini, Bartlett, El Ghaoui & Jordan, "Learning the kernel matrix with semidefinite
 programming", JMLR 5 (2004); Rakotomamonjy, Bach, Canu & Grandvalet, "SimpleMKL", JMLR 9 (2008); for p-norms
 Kloft, Brefeld, Sonnenburg & Zien, "lp-norm multiple kernel learning", JMLR 12 (2011).
 
-Model: ``f(x) = sum_p <w_p, phi_p(x)> + b``, with ``phi_p(x) = 0`` where x lacks view p.  Objective:
+Model: ``f(x) = sum_v <w_v, phi_v(x)> + b``, with ``phi_v(x) = 0`` where x lacks view v.  Objective:
 
-    minimise  1/2 sum_p |w_p|^2 / eta_p  +  sum_i C_i loss(y_i, f(x_i))   over w, b, eta >= 0, |eta|_p <= 1,
+    minimise  1/2 sum_v |w_v|^2 / eta_v  +  sum_i C_i loss(y_i, f(x_i))   over w, b, eta >= 0, |eta|_p <= 1,
 
-with the hinge loss or the epsilon-insensitive one.  ``norm=1`` makes weights sparse; larger norms spread
-them, and ``norm=inf`` would be the plain sum.  Solved to a duality gap by
-``_solver``; weights for ``norm > 1`` are updated in closed form between machines.
+with the hinge loss (classes) or the epsilon-insensitive one (numbers); p is the parameter `norm`.  With
+``norm=1`` weights eta are sparse; larger norms spread them, and ``norm=inf`` would be the plain sum.
+Solved to a duality gap by ``engine``; for ``norm > 1``, weights are updated in closed form in between.
 
 Departures: several classes are learned one against the rest over the same kernels, with weights of their
-own or shared; then scores take into account how much of a machine a sample's views can reach
+own or shared.  Scores of more than two classes, less the bias, are divided by the share of the machine's
+norm that is in the views of the sample: else classes with their weight in other views would lose
 (``KernelClassifier``).
 """
 
@@ -26,9 +27,9 @@ from absentia.core.optimize import Callback
 from absentia.data import KernelViews
 from absentia.methods.learning._base import Regressor
 from absentia.methods.learning._machines import (
+    FittedMachine,
     KernelClassifier,
     KernelMachine,
-    Learned,
     Training,
     learn_machines,
 )
@@ -37,9 +38,9 @@ from absentia.methods.learning.engine import Box, NormBall, Polytope, Region
 Norm = Annotated[float, Range(least=1)]
 
 
-def _weight_region(m: int, norm: float) -> Region:
-    """``{eta >= 0, |eta|_norm <= 1}``."""
-    return Polytope.simplex(m) if norm == 1 else NormBall(m, float(norm))
+def _make_weight_region(n_views: int, norm: float) -> Region:
+    """The weights that are allowed: ``{eta in R^n_views : eta >= 0, |eta|_norm <= 1}``."""
+    return Polytope.simplex(n_views) if norm == 1 else NormBall(n_views, float(norm))
 
 
 @estimator
@@ -61,28 +62,38 @@ class MKLClassifier(KernelClassifier):
     class_weight : dict, "balanced" or None
         Factor on C by class.
     probability : bool, default False
-        Offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more fits), by
-        which classes are decided then; without, the largest score decides.
+        Offer ``predict_proba``, calibrated on scores of samples held out in five folds (five more fits).
+        ``predict`` then takes the class of the largest probability, otherwise that of the largest score.
     shared_weights : bool, default False
-        With more than two classes: the same weights for all classes.
-    callback, verbose : callable or None, bool
-        Gets a :class:`absentia.core.Progress` each step, True stops; lines on stderr now and then.
+        With more than two classes: learn one set of weights for all of them.
+    callback : callable or None, default None
+        Called with a :class:`absentia.core.Progress` after each step; the fit stops if it returns True.
+    verbose : bool, default False
+        Write a line on stderr every few seconds.
 
     Attributes
     ----------
     C_ : float
         The C that was used.
     weights_ : ndarray of shape (n_views,), or (n_classes, n_views) with more than two classes
-    classes_ : ndarray
-    support_ : ndarray
-        Positions of training samples with a coefficient.
-    dual_coef_, bias_ : ndarray
+        Weight eta of each view.
+    classes_ : ndarray of shape (n_classes,)
+    support_ : ndarray of shape (n_support,)
+        Positions of the training samples that have a coefficient other than zero.
+    dual_coef_ : ndarray of shape (n_machines, n_samples)
+        Coefficients of the training samples; one machine for two classes, else one for each class.
+    bias_ : ndarray of shape (n_machines,)
     gap_ : float
-        Relative duality gap reached (the largest of the classes').
-    objective_ : ndarray, or one for each of more than two classes
+        Relative duality gap reached (the largest of the machines').
+    objective_ : ndarray of shape (n_iter_,), or a list of one for each of more than two classes
         Objective after each step.
-    n_iter_, converged_, status_
-    usable_ : ndarray of bool
+    n_iter_ : int
+        Number of steps.
+    converged_ : bool
+        Whether the gap reached `tol`.
+    status_ : str
+        How the fit ended, in words.
+    usable_ : ndarray of bool of shape (n_samples,)
         Which training samples have a view with weight.
     decision_weights_ : ndarray of shape (n_classes,)
         What probabilities are multiplied by to decide: ones.
@@ -107,18 +118,25 @@ class MKLClassifier(KernelClassifier):
     callback: Callback | None = None
     verbose: bool = False
 
-    def _train(self, training: Training, signs: Sequence[Array]) -> list[Learned]:
+    def _train(self, training: Training, signs: Sequence[Array]) -> list[FittedMachine]:
         boxes = [Box.classification(y, training.bound) for y in signs]
-        region = _weight_region(len(training.stack), self.norm)
-        shared = self.shared_weights
+        region = _make_weight_region(len(training.stack), self.norm)
         return learn_machines(
-            training, boxes, region, tol=self.tol, shared=shared, callback=self._make_callback()
+            training,
+            boxes,
+            region,
+            tol=self.tol,
+            shared=self.shared_weights,
+            callback=self._make_callback(),
         )
 
 
 @estimator
 class MKLRegressor(Regressor, KernelMachine):
     """Support vector regression on a sum of kernels with learned weights; an absent view counts as zero.
+
+    Fit on square :class:`KernelViews`, predict on rows of new samples against the training samples; or
+    after ``ViewKernels()`` in a Pipeline on :class:`Views`.
 
     Parameters
     ----------
@@ -127,13 +145,38 @@ class MKLRegressor(Regressor, KernelMachine):
         held-out samples.
     epsilon : float, default 0.1
         Errors up to this cost nothing.
-    norm, tol, callback, verbose
-        As in :class:`MKLClassifier`.
+    norm : float, default 1
+        p of the weights' p-norm; 1 selects few views, 2 and more spread the weight.
+    tol : float, default 1e-3
+        Relative duality gap at which to stop.
+    callback : callable or None, default None
+        Called with a :class:`absentia.core.Progress` after each step; the fit stops if it returns True.
+    verbose : bool, default False
+        Write a line on stderr every few seconds.
 
     Attributes
     ----------
-    C_, weights_, support_, dual_coef_, bias_, gap_, objective_, n_iter_, converged_, status_, usable_
-        As in :class:`MKLClassifier`.
+    C_ : float
+        The C that was used.
+    weights_ : ndarray of shape (n_views,)
+        Weight eta of each view.
+    support_ : ndarray of shape (n_support,)
+        Positions of the training samples that have a coefficient other than zero.
+    dual_coef_ : ndarray of shape (1, n_samples)
+        Coefficients of the training samples.
+    bias_ : ndarray of shape (1,)
+    gap_ : float
+        Relative duality gap reached.
+    objective_ : ndarray of shape (n_iter_,)
+        Objective after each step.
+    n_iter_ : int
+        Number of steps.
+    converged_ : bool
+        Whether the gap reached `tol`.
+    status_ : str
+        How the fit ended, in words.
+    usable_ : ndarray of bool of shape (n_samples,)
+        Which training samples have a view with weight.
 
     Examples
     --------
@@ -157,7 +200,7 @@ class MKLRegressor(Regressor, KernelMachine):
     def _learn(self, X: KernelViews, y: Array, weight: Array) -> None:
         training = self._training(X, y, weight)
         box = Box.regression(y[training.order], training.bound, self.epsilon)
-        region = _weight_region(len(training.stack), self.norm)
+        region = _make_weight_region(len(training.stack), self.norm)
         machines = learn_machines(training, [box], region, tol=self.tol, callback=self._make_callback())
         self._set_machines(X, machines, training.order)
 
