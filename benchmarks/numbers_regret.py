@@ -1,6 +1,6 @@
 """The defaults for numbers and for survival times beside their members and what they replace: regret.
 
-    python benchmarks/numbers_regret.py [--quick]     # about ten CPU minutes
+    python benchmarks/numbers_regret.py [--quick]     # some CPU minutes
 
 Numbers are columns of public sets, predicted from the rest; survival times are those of leukaemia patients,
 and made-up ones whose log-hazard is such a number, or comes from made-up views.  Everything is learned in
@@ -202,7 +202,7 @@ class Results:
         self.folds = [make_folds(order, strata, k, random_state=seed) for k, seed in draws]
         self.others = {"ridge-zero": catalogue.find("ridge-zero", family).make()} if numbers else {
             "cox-zero": catalogue.find("cox-zero", family).make(),
-            "cox with presence": AbsentSurvival(presence=True),
+            "cox-cvkt-rbf with presence": AbsentSurvival(presence=True),
         }  # fmt: skip
         names = ("auto", *self.members, *self.others)
         self.said = {name: np.zeros((len(draws), len(self.y))) for name in names}

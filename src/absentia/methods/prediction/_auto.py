@@ -83,6 +83,7 @@ class WeightedMembers(Composite):
     sentence_: str
     _family: ClassVar[Family]
     _told: ClassVar[str]  # the attribute in which members tell what they say of samples left out
+    _member_options: ClassVar[dict[str, Any]] = {}  # parameters of members by name that have them
 
     def _fit_member(self, member: Any, X: Any, y: Array, weight: Array) -> Any:
         return clone(member).fit(X, y, sample_weight=weight)
@@ -156,7 +157,7 @@ class WeightedMembers(Composite):
         entry = catalogue.find(name, self._family)
         candidate: Learner = entry.make()
         free = set(candidate.get_params()) - set(entry.fixed)
-        options = {"kernel": kernel, "random_state": self.random_state, "probability": True}
+        options = {"kernel": kernel, "random_state": self.random_state, **self._member_options}
         candidate.set_params(**{key: value for key, value in options.items() if key in free})
         if "kernel" in entry.fixed and isinstance(kernel, ViewKernels):  # logarithms and the like stay
             approx = "nystrom" if kernel.approx == "rff" else kernel.approx  # Fourier features are of rbf
@@ -228,6 +229,7 @@ class AutoClassifier(WeightedMembers, CompositeClassifier):
 
     _family = "classifier"
     _told = "loo_proba_"
+    _member_options: ClassVar[dict[str, Any]] = {"probability": True}
 
     def _learn(self, X: Any, y: Array, weight: Array) -> None:
         super()._learn(X, y, weight)

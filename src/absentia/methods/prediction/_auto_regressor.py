@@ -1,7 +1,7 @@
 """The default for numbers: ridge regression of several kinds and a random forest, averaged (``_auto``)."""
 
 from dataclasses import KW_ONLY
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,7 +25,7 @@ class AutoRegressor(WeightedMembers, Regressor):
     candidates : "auto", list of names or dict of regressors, default "auto"
         Names of ``absentia fit --list``, or regressors of absentia by name.  ``"auto"``: ridge regression
         on all features side by side, on completed linear and rbf kernels and on each view, and a random
-        forest; of kernels, ridge regression on completed ones and on each.
+        forest of 100 trees; of kernels, ridge regression on completed ones and on each.
     kernel : str or ViewKernels, default "rbf"
         Of candidates by name whose kernel is not part of the name; ``"precomputed"`` says that kernels
         will come.
@@ -66,6 +66,7 @@ class AutoRegressor(WeightedMembers, Regressor):
 
     _family = "regressor"
     _told = "loo_predictions_"
+    _member_options: ClassVar[dict[str, Any]] = {"n_trees": 100}  # one of several takes a fifth of the time
 
     def _strata(self, y: Array) -> Array:
         """Fifths of the targets."""
