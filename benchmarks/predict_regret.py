@@ -30,7 +30,7 @@ from absentia.methods.prediction._auto import SHARPNESS
 from absentia.tasks import CLASSIFICATION
 
 FOLDS = 10
-MEMBERS = LIBRARY["features"]
+MEMBERS = LIBRARY["classifier"]["features"]
 OTHERS = ("forest", "average", "cvkt-svm", "complete-cases")
 LOGISTIC = {"mean fill + logistic": None, "mean fill + balanced logistic": "balanced"}
 GRID = (0.0, 5.0, 10.0, 20.0, 40.0, 80.0, np.inf)

@@ -23,15 +23,15 @@ from absentia.methods.prediction._kernel_pipeline import KernelPipeline
 from absentia.tasks import SURVIVAL, Plan
 
 METHODS = {
-    "cox (cvkt, average kernel, presence)": AbsentSurvival(),
-    "cox, zero-filled kernels": AbsentSurvival(None, presence=False),
+    "cox (cvkt, average kernel)": AbsentSurvival(),
+    "cox, zero-filled kernels": AbsentSurvival(None),
     "cox-fusion": AbsentSurvival(combine="fusion"),
-    "cox without presence": AbsentSurvival(presence=False),
-    "cox, zero-filled kernels and presence": AbsentSurvival(None),
-    "cox-fusion without presence": AbsentSurvival(combine="fusion", presence=False),
-    "cox, mean-filled kernels": AbsentSurvival("mean", presence=False),
-    "cox, mean-filled kernels and presence": AbsentSurvival("mean"),
-    "cox, linear kernels": AbsentSurvival(kernel="linear"),
+    "cox and presence": AbsentSurvival(presence=True),
+    "cox, zero-filled kernels and presence": AbsentSurvival(None, presence=True),
+    "cox-fusion and presence": AbsentSurvival(combine="fusion", presence=True),
+    "cox, mean-filled kernels": AbsentSurvival("mean"),
+    "cox, mean-filled kernels and presence": AbsentSurvival("mean", presence=True),
+    "cox, linear kernels and presence": AbsentSurvival(kernel="linear", presence=True),
 }
 
 

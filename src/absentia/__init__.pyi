@@ -50,8 +50,11 @@ from absentia.methods.prediction import AbsentClassifier as AbsentClassifier
 from absentia.methods.prediction import AbsentRegressor as AbsentRegressor
 from absentia.methods.prediction import AbsentSurvival as AbsentSurvival
 from absentia.methods.prediction import AutoClassifier as AutoClassifier
+from absentia.methods.prediction import AutoRegressor as AutoRegressor
+from absentia.methods.prediction import AutoSurvival as AutoSurvival
 from absentia.methods.prediction import EarlyFusionClassifier as EarlyFusionClassifier
 from absentia.methods.prediction import EarlyFusionRegressor as EarlyFusionRegressor
+from absentia.methods.prediction import EarlyFusionSurvival as EarlyFusionSurvival
 from absentia.methods.prediction import LateFusion as LateFusion
 from absentia.methods.prediction import PerLabel as PerLabel
 from absentia.methods.prediction import ViewStacking as ViewStacking

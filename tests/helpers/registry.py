@@ -10,9 +10,12 @@ from absentia import (
     AbsentSurvival,
     AutoClassifier,
     AutoCompleter,
+    AutoRegressor,
+    AutoSurvival,
     AverageKernelSVC,
     EarlyFusionClassifier,
     EarlyFusionRegressor,
+    EarlyFusionSurvival,
     EMFill,
     KernelLogistic,
     KNNFill,
@@ -153,7 +156,11 @@ REGRESSORS = {
     "ridge": AbsentRegressor(MeanFill()),
     "ridge, skill": AbsentRegressor(None, combine="skill", presence=True),
     "ridge, kernels": AbsentRegressor("cvkt", kernel="precomputed"),
+    "fusion": AbsentRegressor(combine="fusion"),
     "machine": AbsentRegressor(MeanFill(), combine="mkl"),
+    "auto": AutoRegressor(
+        {"zero": AbsentRegressor(None), "trees": EarlyFusionRegressor("boosting", n_trees=10)}
+    ),
     "linear": EarlyFusionRegressor("ridge"),
     "forest": EarlyFusionRegressor(n_trees=20),
     "boosting": EarlyFusionRegressor("boosting", n_trees=40),
@@ -163,7 +170,10 @@ SURVIVAL_MODELS = {
     "cox": AbsentSurvival(MeanFill(), alpha=1.0),
     "cox, selected": AbsentSurvival(None),
     "cox, fusion": AbsentSurvival(combine="fusion", alpha=1.0),
-    "cox, kernels": AbsentSurvival("cvkt", kernel="precomputed", alpha=1.0, presence=False),
+    "cox, presence": AbsentSurvival(None, alpha=1.0, presence=True),
+    "cox, kernels": AbsentSurvival("cvkt", kernel="precomputed", alpha=1.0),
+    "cox, features": EarlyFusionSurvival(alpha=1.0),
+    "auto": AutoSurvival({"zero": AbsentSurvival(None, alpha=1.0), "features": EarlyFusionSurvival()}),
     "nearest": NearestTimes(),  # no method of the package
 }
 LEARNERS = {"classifier": CLASSIFIERS, "regressor": REGRESSORS, "survival": SURVIVAL_MODELS}

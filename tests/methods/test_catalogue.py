@@ -54,7 +54,8 @@ def test_names_of_the_papers_and_older_ones_are_understood():
 
 def test_a_variant_is_its_method_with_some_flags_given():
     svm = find("svm", "classifier")
-    assert [one.name for one in variants_of(find("cox", "survival"))] == ["cox-zero"]
+    names = [one.name for one in variants_of(find("cox", "survival"))]
+    assert names == ["cox-zero", "cox-cvkt-linear", "cox-cvkt-rbf"]
     assert "cvkt-svm" not in offered("classifier")
     assert offered("classifier", variants=True)["cvkt-svm"].variant_of == "svm"
     for variant in variants_of(svm):

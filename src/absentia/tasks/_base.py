@@ -226,7 +226,11 @@ class Task:
 
     def describe(self, fitted: Any, y: Array) -> dict[str, Any]:
         """What programs are told of a fitted estimator and the targets that it learned from."""
-        return {self.strength: self.find_strength(fitted), "weights": view_weights(fitted)}
+        return {
+            self.strength: self.find_strength(fitted),
+            "weights": view_weights(fitted),
+            "candidates": getattr(fitted, "candidates_", None),
+        }
 
     def count_words(self, y: Array) -> list[str]:
         """How many of what there are among the targets."""

@@ -192,7 +192,7 @@ def _completers_inside(entry: Entry) -> list[Entry]:
 def _entries_inside(entry: Entry) -> list[Entry]:
     """Other entries that a method uses by name: its completer, and what it chooses from."""
     candidates: Mapping[str, None] = {}
-    if entry.where == "prediction:AutoClassifier":
-        candidates = dict.fromkeys(name for library in LIBRARY.values() for name in library)
-    found = [catalogue.find(name, "classifier") for name in candidates]
+    if entry.name == "auto" and entry.family in LIBRARY:
+        candidates = dict.fromkeys(name for names in LIBRARY[entry.family].values() for name in names)
+    found = [catalogue.find(name, entry.family) for name in candidates]
     return [*_completers_inside(entry), *(part for one in found for part in (one, *_entries_inside(one)))]

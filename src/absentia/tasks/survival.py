@@ -67,7 +67,6 @@ class SurvivalAnalysis(Task):
         """The same regression on kernels in which absent views are zero."""
         given = plan.estimator.get_params()
         options = {name: given[name] for name in ("alpha", "ties") if name in given}
-        options["presence"] = False
         return {_ZERO_FILLED: self.plan("cox-zero", data, plan.kernel, options=options)}
 
     def output_columns(self, fitted: Any) -> list[str]:

@@ -469,7 +469,7 @@ def test_a_price_is_refused_where_there_is_none(folder, tmp_path):
 def test_by_default_several_methods_are_tried_and_used_together(folder, tmp_path, monkeypatch):
     from absentia.methods.prediction import LIBRARY
 
-    monkeypatch.setitem(LIBRARY, "features", ("cvkt-linear", "linear"))
+    monkeypatch.setitem(LIBRARY["classifier"], "features", ("cvkt-linear", "linear"))
     command = ["fit", "train.npz", "--labels", "labels.csv", "-o", tmp_path / "m.absentia", "--no-report"]
     result = run(*command, cwd=folder)
     assert result.returncode == 0, result.stderr

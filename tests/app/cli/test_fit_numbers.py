@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import absentia
-from absentia import AbsentRegressor, EarlyFusionRegressor, ViewKernels, Views, io
+from absentia import AutoRegressor, EarlyFusionRegressor, ViewKernels, Views, io
 from helpers.command_line import refused, run
 
 
@@ -41,16 +41,17 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_numbers_are_fitted_with_ridge_regression(folder):
+def test_by_default_several_methods_for_numbers_are_averaged(folder):
     said = (folder / "said.txt").read_text()
-    for word in ("ridge: 49 samples, 2 views", "by leaving one", "RMSE", "mean of the targets", "m.html"):
+    for word in ("auto: 49 samples, 2 views", "used: the average of", "R2, left out", "RMSE", "m.html"):
         assert word in said
     model = absentia.load(folder / "m.absentia")
-    assert isinstance(model, AbsentRegressor)
+    assert isinstance(model, AutoRegressor)
+    assert all(f"\n{name} " in said for name in model.candidates_)
     table = pd.read_csv(folder / "clinical.csv", index_col="id")
     views = io.read(folder / "train.npz")
     keep = np.array([i for i, name in enumerate(views.ids) if name != "p003"])
-    by_hand = AbsentRegressor().fit(views[keep], table.loc[views.ids[keep], "weight"].to_numpy())
+    by_hand = AutoRegressor().fit(views[keep], table.loc[views.ids[keep], "weight"].to_numpy())
     np.testing.assert_allclose(model.predict(views), by_hand.predict(views), atol=1e-6)
     page = (folder / "m.html").read_text()
     for word in (
@@ -59,6 +60,7 @@ def test_numbers_are_fitted_with_ridge_regression(folder):
         "Predicted and true",
         "true weight",
         "without a number",
+        "the average of",
     ):
         assert word in page
     described = run("inspect", "m.absentia", cwd=folder)

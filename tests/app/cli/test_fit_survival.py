@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import absentia
-from absentia import AbsentSurvival, Views, io
+from absentia import AutoSurvival, Views, io
 from absentia.app.cli._flags import ReadOptions
 from helpers.command_line import refused, run
 
@@ -43,30 +43,37 @@ def folder(tmp_path_factory):
     return folder
 
 
-def test_two_columns_of_times_and_events_are_fitted_with_cox(folder):
+def test_by_default_several_methods_for_times_and_events_are_averaged(folder):
     said = (folder / "said.txt").read_text()
     for word in (
-        "cox: 59 samples, 2 views",
-        "chosen by cross-validation",
-        "concordance",
+        "auto: 59 samples, 2 views",
+        "used: the average of",
+        "concordance, left out",
         "no model",
         "m.html",
     ):
         assert word in said
     model = absentia.load(folder / "m.absentia")
-    assert isinstance(model, AbsentSurvival)
+    assert isinstance(model, AutoSurvival)
+    assert all(f"\n{name} " in said for name in model.candidates_)
     table = pd.read_csv(folder / "clinical.csv", index_col="id")
     views = io.read(folder / "train.npz")
     keep = np.array([i for i, name in enumerate(views.ids) if name != "p003"])
     y = table.loc[views.ids[keep], ["years", "died"]].to_numpy(dtype=float)
-    by_hand = AbsentSurvival().fit(views[keep], y)
+    by_hand = AutoSurvival().fit(views[keep], y)
     np.testing.assert_allclose(model.predict(views), by_hand.predict(views), atol=1e-9)
     page = (folder / "m.html").read_text()
-    for word in ("cox, zero-filled kernels", "Curves by predicted risk", ">years<", "log-rank", "at risk"):
+    for word in (
+        "cox, zero-filled kernels",
+        "Curves by predicted risk",
+        ">years<",
+        "log-rank",
+        "the average of",
+    ):
         assert word in page
     described = run("inspect", "m.absentia", cwd=folder)
     assert described.returncode == 0
-    assert "AbsentSurvival" in described.stdout
+    assert "AutoSurvival" in described.stdout
     assert "cross-validated concordance" in described.stdout
 
 
@@ -75,7 +82,7 @@ def test_fusion_options_and_json(folder, tmp_path):
     said = run(*command, "--alpha", "2", "--ties", "efron", "-o", tmp_path / "f.npz", "--json", cwd=folder)
     assert said.returncode == 0, said.stderr
     found = json.loads(said.stdout)
-    assert found["alpha"] == {"a": 2.0, "b": 2.0, "presence": 2.0}
+    assert found["alpha"] == {"a": 2.0, "b": 2.0}
     assert found["method"] == "cox-fusion"
     own = found["cross-validated concordance"]["cox-fusion"]
     assert own["low"] < own["value"] < own["high"]
@@ -86,9 +93,10 @@ def test_fusion_options_and_json(folder, tmp_path):
 
 
 def test_without_a_report_nothing_is_validated(folder, tmp_path):
-    command = ["fit", "train.npz", "--labels", "clinical.csv:years,died", "--no-report"]
+    command = ["fit", "train.npz", "--labels", "clinical.csv:years,died", "--no-report", "--method", "cox"]
     said = run(*command, "--completer", "none", "-o", tmp_path / "m.absentia", cwd=folder)
     assert said.returncode == 0, said.stderr
+    assert "chosen by cross-validation" in said.stdout
     assert "concordance" not in said.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["m.absentia"]
     assert absentia.load(tmp_path / "m.absentia").completer is None
@@ -101,10 +109,10 @@ def test_what_does_not_go_together_is_refused_and_nothing_is_written(folder, tmp
     both = ("--labels", "clinical.csv:years,died")
     refused(fit(*both, "--method", "mkl"), "times and events, which --method cox or cox-fusion learns")
     refused(fit("--labels", "clinical.csv:group", "--method", "cox"), "are classes", "FILE:TIME,EVENT")
-    refused(fit(*both, "--C", "3"), "--C does not apply to method 'cox'", "--alpha")
+    refused(fit(*both, "--method", "cox", "--C", "3"), "--C does not apply to method 'cox'", "--alpha")
     refused(fit(*both, "--method", "cox-fusion", "--completer", "mean"), "--completer does not apply")
-    refused(fit(*both, "--completer", "nobody"), "nobody")
-    refused(fit(*both, "--norm", "2"), "--norm does not apply to method 'cox'")
+    refused(fit(*both, "--method", "cox", "--completer", "nobody"), "nobody")
+    refused(fit(*both, "--norm", "2"), "--norm does not apply to method 'auto'")
     few = pd.read_csv(folder / "clinical.csv").assign(died=0)
     few.loc[:2, "died"] = 1
     few.to_csv(tmp_path / "few.csv", index=False)

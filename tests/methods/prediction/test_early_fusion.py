@@ -264,3 +264,16 @@ def test_equal_weights_are_none():
     fitted = EarlyFusionRegressor("boosting", n_trees=5).fit(views, y)
     same = EarlyFusionRegressor("boosting", n_trees=5).fit(views, y, sample_weight=np.ones(60))
     np.testing.assert_array_equal(fitted.predict(views), same.predict(views))
+
+
+def test_forests_and_ridge_regression_tell_what_they_predict_of_samples_that_they_have_not_seen(data):
+    X, y = data
+    numbers = np.where(y == y[0], 1.0, 0.0) + np.random.default_rng(0).normal(size=len(y)) / 4
+    for model in (EarlyFusionRegressor(n_trees=60), EarlyFusionRegressor("ridge")):
+        model.fit(X, numbers, sample_weight=np.arange(len(y)) != 3)
+        assert np.flatnonzero(np.isnan(model.loo_predictions_)).tolist() == [3]
+        rest = np.delete(np.arange(len(y)), 3)
+        off = np.square(numbers - model.loo_predictions_)[rest].mean()
+        assert np.square(numbers - model.predict(X))[rest].mean() < off < 1.2 * numbers.var()
+    few = EarlyFusionRegressor(n_trees=20).fit(X, numbers)
+    assert not hasattr(few, "loo_predictions_")  # a sample may be in all bags

@@ -43,19 +43,21 @@ def test_ridge_is_that_of_scikit_learn_and_its_penalty_the_best_left_out():
     assert fit.strength == pytest.approx(5.0)
     wanted = Ridge(5.0).fit(Z, y, sample_weight=weight).predict(Z)
     np.testing.assert_allclose(fit.model.predict(table)[:, 0], wanted, atol=1e-8)
-    selected = fit_linear_numbers(table, y, weight, "cv").strength
+    selected = fit_linear_numbers(table, y, weight, "cv")
 
-    def left_out_error(alpha):
-        error = 0.0
+    def leave_out(alpha):
+        said = np.zeros(40)
         for i in range(40):
             rest = np.delete(np.arange(40), i)
             model = Ridge(alpha, tol=1e-12).fit(Z[rest], y[rest], sample_weight=weight[rest])
-            error += weight[i] * (y[i] - model.predict(Z[[i]])[0]) ** 2
-        return error
+            said[i] = model.predict(Z[[i]])[0]
+        return said
 
     size = (Z**2).sum(axis=1).mean() - (Z.mean(axis=0) ** 2).sum()
-    errors = {alpha: left_out_error(alpha) for alpha in np.array(_ALPHAS) * size}
-    assert selected == pytest.approx(min(errors, key=errors.get))
+    errors = {alpha: weight @ (y - leave_out(alpha)) ** 2 for alpha in np.array(_ALPHAS) * size}
+    assert selected.strength == pytest.approx(min(errors, key=errors.get))
+    np.testing.assert_allclose(selected.loo, leave_out(selected.strength), atol=1e-6)
+    np.testing.assert_allclose(fit.loo, leave_out(5.0), atol=1e-6)
 
 
 def test_C_is_selected_and_noise_gets_a_small_one():

@@ -11,7 +11,7 @@ from absentia import CVKT, AbsentRegressor, CombineKernels, MKLRegressor, ViewKe
 from absentia.methods.prediction._regressor import _EPSILON
 from absentia.methods.prediction._ridge import Ridge
 
-COMBINE = pytest.mark.parametrize("combine", ["average", "skill", "mkl"])
+COMBINE = pytest.mark.parametrize("combine", ["average", "skill", "fusion", "mkl"])
 
 
 def measured(n=70, seed=0):
@@ -35,7 +35,7 @@ def test_new_samples_get_numbers_near_theirs(combine):
     model = AbsentRegressor(combine=combine, C=10.0).fit(X[:50], y[:50])
     assert model.score(X[50:], y[50:]) > 0.4
     assert model.weights_.shape == (3,)
-    if combine == "skill":
+    if combine in ("skill", "fusion"):
         assert model.weights_.argmin() == 2
         np.testing.assert_allclose(model.weights_.sum(), 1.0)
 
@@ -48,7 +48,7 @@ def test_it_is_ridge_regression_on_the_average_of_completed_kernels():
     model = AbsentRegressor(CVKT()).fit(X[:50], y[:50])
     wanted = Ridge.fit(K, y[:50], np.ones(50))
     assert model.penalty_ == wanted.penalty
-    np.testing.assert_allclose(model.predict(X[50:]), wanted.predict(rows, K), atol=1e-4)
+    np.testing.assert_allclose(model.predict(X[50:]), wanted.predict(rows), atol=1e-4)
     given = AbsentRegressor(None, penalty=0.3).fit(X[:50], y[:50])
     assert given.penalty_ == 0.3
     assert given.completer_ is None
@@ -163,3 +163,18 @@ def test_views_may_be_left_out_and_have_kernels_of_their_own():
     np.testing.assert_array_equal(model.predict(X.select(["noise", "a"])), model.predict(hidden))
     with pytest.raises(ValueError, match="per_view names 'c', but the views are"):
         AbsentRegressor(kernel=ViewKernels(per_view={"c": "linear"})).fit(X, y)
+
+
+@pytest.mark.parametrize("combine", ["average", "fusion"])
+def test_what_is_said_of_samples_left_out_is_there_for_those_that_were_learned_from(combine):
+    X, y = measured()
+    weight = (np.arange(len(y)) != 4) * 1.0
+    hidden = X.hide(X.observed & (np.arange(len(y)) != 7)[:, None])
+    with pytest.warns(absentia.AbsenceWarning):
+        model = AbsentRegressor(combine=combine).fit(hidden, y, sample_weight=weight)
+    assert np.flatnonzero(np.isnan(model.loo_predictions_)).tolist() == [4, 7]
+    rest = np.delete(np.arange(len(y)), [4, 7])
+    off = (y - model.loo_predictions_)[rest] ** 2
+    seen = (y - model.predict(hidden))[rest] ** 2
+    assert seen.mean() < off.mean() < y.var()
+    assert not hasattr(AbsentRegressor(combine="mkl").fit(X, y), "loo_predictions_")

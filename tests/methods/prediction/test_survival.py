@@ -7,7 +7,15 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 import absentia
-from absentia import AbsentSurvival, CombineKernels, KernelViews, ViewKernels, Views, survival
+from absentia import (
+    AbsentSurvival,
+    CombineKernels,
+    EarlyFusionSurvival,
+    KernelViews,
+    ViewKernels,
+    Views,
+    survival,
+)
 from absentia.data.survival import Survival
 from absentia.methods.catalogue import find, offered
 from absentia.methods.prediction._cox import fit_cox
@@ -49,7 +57,7 @@ def test_the_average_is_a_cox_model_on_completed_kernels():
     K = combines.fit_transform(completes.fit_transform(makes.fit_transform(X[:60])))
     rows = combines.transform(completes.transform(makes.transform(X[60:])))
     wanted = fit_cox(np.asarray(K), Survival(y["time"][:60], y["event"][:60]), 2.0)
-    model = AbsentSurvival(absentia.CVKT(), alpha=2.0, presence=False).fit(X[:60], y[:60])
+    model = AbsentSurvival(absentia.CVKT(), alpha=2.0).fit(X[:60], y[:60])
     np.testing.assert_allclose(model.predict(X[60:]), wanted.risk(np.asarray(rows)), atol=1e-6)
     np.testing.assert_allclose(
         model.predict_survival_function(X[60:], [0.3])[:, 0],
@@ -64,7 +72,7 @@ def test_fusion_is_the_weighted_mean_over_the_views_that_a_sample_has():
     found = _fuse_risks(risks, observed, np.array([0.3, 0.1]), np.array([2.0, 10.0]))
     np.testing.assert_allclose(found, [(0.3 * 1 + 0.1 * 3) / 0.4, 2.0, 0.0])
     X, y = patients()
-    model = AbsentSurvival(combine="fusion", alpha=3.0, presence=False).fit(X, y)
+    model = AbsentSurvival(combine="fusion", alpha=3.0).fit(X, y)
     only = model._model
     assert isinstance(only, Fused)
     assert model.weights_["a"] > model.weights_["noise"]
@@ -177,7 +185,7 @@ def test_categories_weigh_as_they_do_in_kernels():
     rng = np.random.default_rng(3)
     sexes = pd.DataFrame({"sex": np.where(rng.random(50) < 0.5, "f", "m"), "age": rng.normal(size=50)})
     mixed = Views.from_dict({"a": X.to_frame("a"), "who": sexes.set_index(X.ids)})
-    model = AbsentSurvival(None, alpha=5.0, presence=False).fit(mixed, y)
+    model = AbsentSurvival(None, alpha=5.0).fit(mixed, y)
     K = np.asarray(CombineKernels().fit_transform(ViewKernels().fit_transform(mixed)))
     wanted = fit_cox(K, Survival(y["time"], y["event"]), 5.0).risk(K)
     np.testing.assert_allclose(model.predict(mixed), wanted, atol=1e-6)
@@ -191,11 +199,12 @@ def test_where_no_view_tells_anything_fusion_says_so():
     np.testing.assert_array_equal(model.predict(K), 0.0)
 
 
-def test_one_event_is_enough_and_the_catalogue_has_both():
+def test_one_event_is_enough_and_the_catalogue_has_them():
     X, y = patients(30)
     y["event"] = np.arange(30) == y["time"].argmin()
     assert np.isfinite(AbsentSurvival().fit(X, y).predict(X)).all()
-    assert list(offered("survival")) == ["cox", "cox-fusion"]
+    assert np.isfinite(EarlyFusionSurvival().fit(X, y).predict(X)).all()
+    assert list(offered("survival")) == ["linear-cox", "cox", "cox-fusion", "auto"]
     cox = find("cox", "survival")
     made = cox.make(**cox.read({"--alpha": "3", "--completer": "none", "--ties": "efron"}))
     assert (made.alpha, made.completer, made.ties) == (3.0, None, "efron")
@@ -233,13 +242,12 @@ def examined(n=120, seed=0):
 
 
 @BOTH
-def test_who_has_which_view_counts_unless_told_otherwise(combine):
+def test_who_has_which_view_counts_where_it_is_asked_for(combine):
     X, y = examined()
-    knows = AbsentSurvival(combine=combine).fit(X[:80], y[:80])
+    knows = AbsentSurvival(combine=combine, presence=True).fit(X[:80], y[:80])
     assert knows.score(X[80:], y[80:]) > 0.65
-    assert AbsentSurvival(combine=combine, presence=False, alpha=5.0).fit(X[:80], y[:80]).score(
-        X[80:], y[80:]
-    ) < knows.score(X[80:], y[80:])
+    blind = AbsentSurvival(combine=combine, alpha=5.0).fit(X[:80], y[:80])
+    assert blind.score(X[80:], y[80:]) < knows.score(X[80:], y[80:])
     if combine == "fusion":
         assert list(knows.weights_) == ["view0", "view1", "presence"]
         assert knows.weights_["presence"] == max(knows.weights_.values())
@@ -250,8 +258,8 @@ def test_who_has_which_view_counts_unless_told_otherwise(combine):
 def test_where_nobody_lacks_anything_presence_changes_nothing(combine):
     X, y = patients(50)
     full = Views.from_dict({name: np.nan_to_num(X.padded(name, np.arange(50))) for name in X.names})
-    one = AbsentSurvival(combine=combine, alpha=5.0).fit(full, y)
-    other = AbsentSurvival(combine=combine, alpha=5.0, presence=False).fit(full, y)
+    one = AbsentSurvival(combine=combine, alpha=5.0, presence=True).fit(full, y)
+    other = AbsentSurvival(combine=combine, alpha=5.0).fit(full, y)
     np.testing.assert_array_equal(one.predict(X), other.predict(X))
 
 
@@ -263,3 +271,31 @@ def test_survival_curves_are_those_of_the_hazard_and_the_risk():
     np.testing.assert_array_equal(curves[:, 0], 1.0)
     np.testing.assert_allclose(curves[:, 1], np.exp(-hazard[0] * np.exp(risk)))
     np.testing.assert_allclose(curves[:, 2], np.exp(-hazard[-1] * np.exp(risk)))
+
+
+@pytest.mark.parametrize(
+    "model", [AbsentSurvival(), AbsentSurvival(combine="fusion"), EarlyFusionSurvival()]
+)
+def test_risks_out_of_fold_are_there_and_know_less_than_those_of_training(model):
+    X, y = patients()
+    hidden = X.hide(X.observed & (np.arange(len(X)) != 7)[:, None])
+    with pytest.warns(absentia.AbsenceWarning):
+        model.fit(hidden, y)
+    assert np.flatnonzero(np.isnan(model.held_out_risks_)).tolist() == [7]
+    rest = np.delete(np.arange(len(X)), 7)
+    out = survival.concordance_index(y["time"][rest], y["event"][rest], model.held_out_risks_[rest])
+    assert 0.6 < out < model.score(hidden, y)
+
+
+def test_features_side_by_side_are_a_cox_model_of_standardised_ones_with_absent_ones_the_mean():
+    X, y = patients()
+    model = EarlyFusionSurvival(alpha=2.0).fit(X, y)
+    table = np.hstack([X.padded(name, np.arange(len(X))) for name in X.names])
+    Z = np.nan_to_num((table - np.nanmean(table, axis=0)) / np.nanstd(table, axis=0))
+    Z /= np.sqrt((Z**2).sum(axis=1).mean())
+    wanted = fit_cox(Z @ Z.T, Survival(y["time"], y["event"]), 2.0)
+    np.testing.assert_allclose(model.predict(X), wanted.risk(Z @ Z.T), atol=1e-6)
+    assert (model.event_times_ == wanted.times).all()
+    importance = model.feature_importance()
+    assert importance.loc[importance["importance"].idxmax(), "view"] in ("a", "b")
+    assert len(importance) == table.shape[1]

@@ -37,7 +37,7 @@ class FitOptions:
     Parameters
     ----------
     method
-        How to learn; see --list. By default auto for classes, ridge for numbers, cox for TIME,EVENT.
+        How to learn; see --list. By default auto, of which each kind of labels has its own.
     C
         Cost of a training error, or cv to select it by cross-validation.
     probability
@@ -88,7 +88,7 @@ def fit(
 ) -> None:
     """Learn classes, numbers or survival of samples from the views they have, and write the model.
 
-    By default several kinds of methods for classes are averaged, by what they tell of samples left out.
+    By default several kinds of methods are averaged, by what they tell of samples left out.
     Ctrl-C stops; nothing is written then.
 
     Example: absentia fit breast/ --labels labels.csv:subtype -o model.absentia

@@ -225,15 +225,17 @@ def _weight_table(fitted: Any) -> Table:
     return table
 
 
-def _candidate_rows(classifier: Any) -> list[list[str]]:
-    """Members that are averaged: name, log-loss of samples left out, weight."""
-    members = getattr(classifier, "candidates_", {})
-    return [[name, f"{row['loss']:.3f}", f"{row['weight']:.2f}"] for name, row in members.items()]
+def _candidate_rows(fitted: Any) -> list[list[str]]:
+    """Members that are averaged: name, how well they tell samples left out, weight."""
+    members = getattr(fitted, "candidates_", {})
+    cells = {name: tuple(row.values()) for name, row in members.items()}
+    return [[name, f"{told:.3f}", f"{weight:.2f}"] for name, (told, weight) in cells.items()]
 
 
-def _candidate_table(classifier: Any) -> Table:
-    table = make_table("member", "log-loss, left out", "weight")
-    for name, *cells in _candidate_rows(classifier):
+def _candidate_table(fitted: Any) -> Table:
+    measure = next(iter(next(iter(fitted.candidates_.values()))))
+    table = make_table("member", f"{'log-loss' if measure == 'loss' else measure}, left out", "weight")
+    for name, *cells in _candidate_rows(fitted):
         table.add_row(escape_text(name), *cells)
     return table
 
@@ -284,6 +286,8 @@ def _facts(fit: Fit, validation: Validation) -> dict[str, str]:
         "labels": fit.labels or "as the manifest says",
         "method": f"{fit.entry.name}: {fit.entry.when}",
     }
+    if fit.task is not CLASSIFICATION and hasattr(fit.fitted, "sentence_"):
+        facts["members"] = fit.fitted.sentence_
     if fit.entry.takes != "features":
         features = isinstance(seen.data, Views)
         facts["kernel"] = _kernel_words(fit.training.kernels) if features else "as given"
@@ -364,10 +368,12 @@ def _render_survival(fit: Fit, validation: Validation, common: Mapping[str, Any]
     seen, fitted = fit.training.validated, fit.fitted
     alone: Mapping[str, float] = getattr(fitted, "concordances_", {})  # of views that are fused
     completed = getattr(fitted, "completer", None) is not None and not alone
+    how = "views that are absent completed." if completed else "nothing completed."
+    if hasattr(fitted, "sentence_"):
+        how = f"by {fitted.sentence_}."
     story = report.SurvivalStory(
         title=f"{fit.data.name}, survival",
-        summary=f"Risks learned with {fit.entry.name} from the views that each sample has, "
-        + ("views that are absent completed." if completed else "nothing completed."),
+        summary=f"Risks learned with {fit.entry.name} from the views that each sample has, {how}",
         time=seen.y[:, 0],
         event=seen.y[:, 1] == 1,
         risks=validation.predicted,

@@ -42,7 +42,7 @@ _READING = {
     "worse.",
     "Baselines": "The zero-filled model is the same regression on kernels in which absent views count as "
     "zero, which also lets it see who has which view. Where that alone predicts risks (the sick are "
-    "examined more), it is hard to beat; the method sees it too unless presence is off. It may not hold "
+    "examined more), it is hard to beat; the method sees it only where presence is on. It may not hold "
     "where samples are examined by other rules. Without a model every pair is a coin toss.",
     "Few events": "What counts is the number of events, not of samples. Intervals are by jackknife; with "
     "some tens of events they are wide, and small differences between methods are luck.",

@@ -10,12 +10,20 @@ _feature_regressor = partial(Entry, "regressor", "features", "numbers", compared
 _RIDGE = _regressor(
     "ridge",
     "prediction:AbsentRegressor",
-    "kernels completed (--completer, by default cvkt), ridge regression on their average; the first to try",
+    "kernels completed (--completer, by default cvkt), ridge regression on their average",
     fixed={"combine": "average"},
     without=("norm", "C"),
-    default=True,
     compared=("numbers",),
     aliases=("kernel-ridge",),
+)
+_FUSION = _regressor(
+    "ridge-fusion",
+    "prediction:AbsentRegressor",
+    "ridge regression per view on the samples that have it, predictions averaged; nothing is completed",
+    "see what only views together tell",
+    {"combine": "fusion"},
+    ("norm", "C", "completer"),
+    compared=("numbers",),
 )
 
 ENTRIES: tuple[Entry, ...] = (
@@ -72,6 +80,19 @@ ENTRIES: tuple[Entry, ...] = (
         baseline=True,
     ),
     _RIDGE,
+    *(
+        _RIDGE.variant(
+            f"ridge-cvkt-{kernel}",
+            f"{kernel} kernels completed by cvkt, ridge regression on their average",
+            {"completer": "cvkt", "kernel": kernel},
+        )
+        for kernel in ("linear", "rbf")
+    ),
+    _FUSION,
+    *(
+        _FUSION.variant(f"ridge-fusion-{kernel}", f"the same with {kernel} kernels", {"kernel": kernel})
+        for kernel in ("linear", "rbf")
+    ),
     _regressor(
         "mkl-regression",
         "prediction:AbsentRegressor",
@@ -88,6 +109,14 @@ ENTRIES: tuple[Entry, ...] = (
         "learning:MKLRegressor",
         "the same on kernels in which absent views are zero: most samples have most views",
         "choose C and epsilon, which are in units of the numbers",
+        compared=("numbers",),
+    ),
+    _regressor(
+        "auto",
+        "prediction:AutoRegressor",
+        "start here: several kinds of methods, weighted by what they tell of samples left out",
+        "say in one number what each view counts",
+        default=True,
         compared=("numbers",),
     ),
 )

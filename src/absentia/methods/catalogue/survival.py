@@ -11,7 +11,13 @@ _COX = _survival(
     "prediction:AbsentSurvival",
     "times and events: ridge Cox regression on the average of the completed kernels",
     fixed={"combine": "average"},
-    default=True,
+)
+_FUSION = _survival(
+    "cox-fusion",
+    "prediction:AbsentSurvival",
+    "the same for each view on the samples that have it, risks averaged; nothing is completed",
+    fixed={"combine": "fusion"},
+    without=("completer",),
 )
 
 ENTRIES: tuple[Entry, ...] = (
@@ -22,12 +28,36 @@ ENTRIES: tuple[Entry, ...] = (
         baseline=True,
         compared=("survival",),
     ),
+    Entry(
+        "survival",
+        "features",
+        "risks",
+        "linear-cox",
+        "prediction:EarlyFusionSurvival",
+        "ridge Cox regression on all features side by side, absent ones the mean; quick, easy to read",
+        "learn from kernels, or what is curved",
+        baseline=True,
+        compared=("survival",),
+    ),
     _COX,
+    *(
+        _COX.variant(
+            f"cox-cvkt-{kernel}",
+            f"{kernel} kernels completed by cvkt, ridge Cox regression on their average",
+            {"completer": "cvkt", "kernel": kernel},
+        )
+        for kernel in ("linear", "rbf")
+    ),
+    _FUSION,
+    *(
+        _FUSION.variant(f"cox-fusion-{kernel}", f"the same with {kernel} kernels", {"kernel": kernel})
+        for kernel in ("linear", "rbf")
+    ),
     _survival(
-        "cox-fusion",
-        "prediction:AbsentSurvival",
-        "the same for each view on the samples that have it, risks averaged; nothing is completed",
-        fixed={"combine": "fusion"},
-        without=("completer",),
+        "auto",
+        "prediction:AutoSurvival",
+        "start here: several kinds of methods, weighted by what they tell of samples left out",
+        "say in one number what each view counts",
+        default=True,
     ),
 )

@@ -1,19 +1,30 @@
-"""The default classifier: few members of different kinds, and the average of their probabilities.
+"""The defaults: few members of different kinds, and the average of what they predict.
 
-Each member says what it predicts of every training sample once that is left out (logistic regression in
-closed form, others in folds).  With ``loss_m`` the log-loss of these probabilities,
+Each member says what it predicts of every training sample once that is left out (logistic and ridge
+regression in closed form, forests out of bag, Cox regression and others in folds).  With ``loss_m`` the
+log-loss of these predictions,
 
-    w_m  proportional to  exp(-40 loss_m) :
+    w_m  proportional to  exp(-s loss_m),      s = 40 for classes, 20 for numbers and survival times :
 
 equals count alike, one that is clearly worse counts next to nothing, nothing is dropped, and there is no
 choice that a few samples could turn.  The samples by which somebody will judge the result are never seen.
+
+========  =========================  =====================================================================
+task      what is averaged           log-loss of samples left out
+========  =========================  =====================================================================
+classes   probabilities              mean of ``-log p`` of the true class
+numbers   predictions                ``log(1 - R2) / 2``: that of normal errors, but for a constant
+survival  log-hazards                negative log partial likelihood, per event
+========  =========================  =====================================================================
+
 Probabilities are honest ones; the decision between classes is made by weights of its own (`decision`).
+Numbers and survival times: ``_auto_regressor``, ``_auto_survival``.
 """
 
 import warnings
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import clone
@@ -23,23 +34,145 @@ from absentia.core.optimize import Callback, Progress
 from absentia.data import MANY_SAMPLES, KernelViews, make_folds, show_id
 from absentia.kernels import ViewKernels
 from absentia.methods import catalogue
-from absentia.methods.learning import Classifier, log_loss, subset
-from absentia.methods.prediction._composite import CompositeClassifier
+from absentia.methods.catalogue import Family
+from absentia.methods.learning import Learner, log_loss, subset
+from absentia.methods.prediction._composite import Composite, CompositeClassifier
 from absentia.methods.prediction._kernel_pipeline import decide_approximation, restrict_kernel
 
-#: Names of the catalogue, of different kinds, that are averaged on features and on kernels.
-LIBRARY = {
-    "features": ("linear", "cvkt-linear", "cvkt-rbf", "fusion-linear", "fusion-rbf"),
-    "kernels": ("completed", "fusion"),
-    "many": ("linear", "fusion-linear", "fusion-rbf"),  # linear in the samples
+#: Names of the catalogue, of different kinds, that are averaged on features and on kernels, by family.
+LIBRARY: dict[str, dict[str, tuple[str, ...]]] = {
+    "classifier": {
+        "features": ("linear", "cvkt-linear", "cvkt-rbf", "fusion-linear", "fusion-rbf"),
+        "kernels": ("completed", "fusion"),
+        "many": ("linear", "fusion-linear", "fusion-rbf"),  # linear in the samples
+    },
+    "regressor": {
+        "features": (
+            "linear-regression",
+            "ridge-cvkt-linear",
+            "ridge-cvkt-rbf",
+            "ridge-fusion-linear",
+            "ridge-fusion-rbf",
+            "forest-regression",
+        ),
+        "kernels": ("ridge", "ridge-fusion"),
+        "many": ("linear-regression", "boosting-regression"),
+    },
+    "survival": {
+        "features": (
+            "linear-cox",
+            "cox-cvkt-linear",
+            "cox-cvkt-rbf",
+            "cox-fusion-linear",
+            "cox-fusion-rbf",
+        ),
+        "kernels": ("cox", "cox-fusion"),
+    },
 }
 FOLDS = 5  # in which members are held out that do not tell what they say of samples left out
 _MIN_CLASS_SIZE = 3
 SHARPNESS = 40.0  # what benchmarks/predict_regret.py settles on, whichever set is left out
 
 
+class WeightedMembers(Composite):
+    """Base of the defaults: members by name, and their weights by what they say of samples left out."""
+
+    candidates: Any
+    random_state: Any
+    estimators_: dict[str, Any]
+    candidates_: dict[str, dict[str, float]]
+    weights_by_candidate_: dict[str, float]
+    sentence_: str
+    _family: ClassVar[Family]
+    _told: ClassVar[str]  # the attribute in which members tell what they say of samples left out
+    _member_options: ClassVar[dict[str, Any]] = {}  # parameters of members by name that have them
+    _sharpness: ClassVar[float] = 20.0
+
+    def _fit_member(self, member: Any, X: Any, y: Array, weight: Array) -> Any:
+        return clone(member).fit(X, y, sample_weight=weight)
+
+    def _ask(self, fitted: Any, X: Any) -> Array:
+        """What a fitted member says of samples, to be averaged."""
+        return np.asarray(fitted.predict(X))
+
+    def _strata(self, y: Array) -> Array:
+        """A whole number for each sample; folds have the same share of each."""
+        return y
+
+    def _fit_members(self, X: Any, y: Array, weight: Array) -> Array:
+        """Fit them all; what each says of training samples left out, members x samples (x classes)."""
+        library = self._library(X)
+        report = make_callback(self) or (lambda progress: False)
+        self.estimators_, left_out = {}, []
+        for number, (name, member) in enumerate(library.items(), start=1):
+            fitted = self.estimators_[name] = self._fit_member(member, X, y, weight)
+            told = getattr(fitted, self._told, None)
+            tells = told is not None and np.isfinite(told).all()
+            left_out.append(told if tells else self._hold_out(member, X, y, weight))
+            report(Progress(number, 0.0, 0.0, len(library)))
+        return np.array(left_out)
+
+    def _hold_out(self, member: Any, X: Any, y: Array, weight: Array) -> Array:
+        """What a member says of the training samples if it has not seen them, in folds."""
+        strata = self._strata(y)
+        n_folds = max(2, min(FOLDS, int(np.bincount(strata)[np.unique(strata)].min())))
+        values: list[Any] = [None] * len(y)
+        with warnings.catch_warnings(action="ignore"):  # the fit to all samples says what is to be said
+            for a, b in make_folds(np.arange(len(y)), strata, n_folds):
+                part = self._fit_member(member, subset(X, a, a), y[a], weight[a])
+                for place, value in zip(b, self._ask(part, subset(X, b, a)), strict=True):
+                    values[place] = value
+        return np.array(values)
+
+    def _set_weights(self, losses: Array, measure: str, values: Array) -> Array:
+        """Weights of the members by their losses; tables of them have a `measure` that people read."""
+        share = np.exp(-self._sharpness * (losses - losses.min()))
+        share /= share.sum()
+        rows = zip(self.estimators_, values.tolist(), share.tolist(), strict=True)
+        self.candidates_ = {name: {measure: value, "weight": weight} for name, value, weight in rows}
+        self.weights_by_candidate_ = {name: row["weight"] for name, row in self.candidates_.items()}
+        self.sentence_ = _describe(self.weights_by_candidate_)
+        return np.asarray(share)
+
+    def _add_up(self, X: Any, factors: Mapping[str, float]) -> Array:
+        """What the members say of new samples, each times its factor, added up."""
+        with warnings.catch_warnings(record=True) as caught:  # members warn of the same columns
+            warnings.simplefilter("always")
+            parts = [factor * self._ask(self.estimators_[name], X) for name, factor in factors.items()]
+        for sentence, kind in dict.fromkeys((str(w.message), w.category) for w in caught):
+            warn(sentence, kind)
+        return np.asarray(sum(parts))
+
+    def _library(self, X: Any) -> dict[str, Any]:
+        given = self.candidates
+        if isinstance(given, str) and given == "auto":
+            library = LIBRARY[self._family]
+            many = "many" if len(X) > MANY_SAMPLES and "many" in library else "features"
+            given = library["kernels" if isinstance(X, KernelViews) else many]
+        if isinstance(given, Mapping):
+            return {str(name): clone(candidate) for name, candidate in given.items()}
+        if isinstance(given, str) or not all(isinstance(name, str) for name in given) or not len(given):
+            raise ValueError(
+                f"{type(self).__name__}: candidates must be 'auto', names or a dict, not {given!r}"
+            )
+        kernel = decide_approximation(restrict_kernel(self.kernel, X.names), X)
+        return {name: self._make_candidate(name, kernel) for name in given}
+
+    def _make_candidate(self, name: str, kernel: Any) -> Learner:
+        entry = catalogue.find(name, self._family)
+        candidate: Learner = entry.make()
+        free = set(candidate.get_params()) - set(entry.fixed)
+        options = {"kernel": kernel, "random_state": self.random_state, **self._member_options}
+        candidate.set_params(**{key: value for key, value in options.items() if key in free})
+        if "kernel" in entry.fixed and isinstance(kernel, ViewKernels):  # logarithms and the like stay
+            approx = "nystrom" if kernel.approx == "rff" else kernel.approx  # Fourier features are of rbf
+            fixed = {"kernel": entry.fixed["kernel"], "approx": approx}
+            candidate.set_params(kernel=clone(kernel).set_params(**fixed))
+        return candidate
+
+
 @estimator
-class AutoClassifier(CompositeClassifier):
+class AutoClassifier(WeightedMembers, CompositeClassifier):
     """Average the probabilities of several kinds of classifiers, by how well they tell samples left out.
 
     Takes :class:`Views` or square :class:`KernelViews`.  Meant for whoever does not want to know which
@@ -100,6 +233,11 @@ class AutoClassifier(CompositeClassifier):
     callback: Callback | None = None
     verbose: bool = False
 
+    _family = "classifier"
+    _sharpness = SHARPNESS
+    _told = "loo_proba_"
+    _member_options: ClassVar[dict[str, Any]] = {"probability": True}
+
     def _learn(self, X: Any, y: Array, weight: Array) -> None:
         super()._learn(X, y, weight)
         self.loo_proba_ = self._by_sample(self._left_out, len(X))
@@ -107,23 +245,9 @@ class AutoClassifier(CompositeClassifier):
 
     def _learn_ordered(self, X: Any, y: Array, weight: Array) -> None:
         self._check_counts(y)
-        library = self._library(X)
-        report = make_callback(self) or (lambda progress: False)
-        self.estimators_, left_out = {}, []
-        for number, (name, member) in enumerate(library.items(), start=1):
-            self.estimators_[name] = clone(member).fit(X, y, sample_weight=weight)
-            left_out.append(_held_out_proba(self.estimators_[name], member, X, y, weight))
-            report(Progress(number, 0.0, 0.0, len(library)))
+        left_out = self._fit_members(X, y, weight)
         losses = np.array([log_loss(np.maximum(proba, 1e-4), y, weight) for proba in left_out])
-        share = np.exp(-SHARPNESS * (losses - losses.min()))
-        share /= share.sum()
-        self._left_out = np.tensordot(share, np.array(left_out), 1)
-        self.weights_by_candidate_ = dict(zip(library, share.tolist(), strict=True))
-        self.candidates_ = {
-            name: {"loss": float(loss), "weight": self.weights_by_candidate_[name]}
-            for name, loss in zip(library, losses, strict=True)
-        }
-        self.sentence_ = _describe(self.weights_by_candidate_)
+        self._left_out = np.tensordot(self._set_weights(losses, "loss", losses), left_out, 1)
         if self.decision == "balanced":  # by the weights that probabilities were learned with
             frequencies = (np.bincount(y, weight) / weight.sum())[self._class_order]
             self.decision_weights_ = (1 + 1e-9 * frequencies) / frequencies
@@ -138,53 +262,11 @@ class AutoClassifier(CompositeClassifier):
                 "wanted, to hold some out"
             )
 
-    def _library(self, X: Any) -> dict[str, Any]:
-        given = self.candidates
-        if isinstance(given, str) and given == "auto":
-            usual = "kernels" if isinstance(X, KernelViews) else "features"
-            given = LIBRARY["many" if len(X) > MANY_SAMPLES and usual == "features" else usual]
-        if isinstance(given, Mapping):
-            return {str(name): clone(candidate) for name, candidate in given.items()}
-        if isinstance(given, str) or not all(isinstance(name, str) for name in given) or not len(given):
-            raise ValueError(
-                f"AutoClassifier: candidates must be 'auto', names or a dict, not {self.candidates!r}"
-            )
-        kernel = decide_approximation(restrict_kernel(self.kernel, X.names), X)
-        return {name: self._make_candidate(name, kernel) for name in given}
-
-    def _make_candidate(self, name: str, kernel: Any) -> Classifier:
-        entry = catalogue.find(name, "classifier")
-        candidate: Classifier = entry.make()
-        free = set(candidate.get_params()) - set(entry.fixed)
-        options = {"kernel": kernel, "random_state": self.random_state, "probability": True}
-        candidate.set_params(**{key: value for key, value in options.items() if key in free})
-        if "kernel" in entry.fixed and isinstance(kernel, ViewKernels):  # logarithms and the like stay
-            approx = "nystrom" if kernel.approx == "rff" else kernel.approx  # Fourier features are of rbf
-            fixed = {"kernel": entry.fixed["kernel"], "approx": approx}
-            candidate.set_params(kernel=clone(kernel).set_params(**fixed))
-        return candidate
+    def _ask(self, fitted: Any, X: Any) -> Array:
+        return np.asarray(fitted.predict_proba(X))
 
     def _predict_proba_rows(self, X: Any) -> Array:
-        with warnings.catch_warnings(record=True) as caught:  # members warn of the same columns
-            warnings.simplefilter("always")
-            used = self.weights_by_candidate_.items()
-            parts = [weight * self.estimators_[name].predict_proba(X) for name, weight in used]
-        for sentence, kind in dict.fromkeys((str(w.message), w.category) for w in caught):
-            warn(sentence, kind)
-        return np.asarray(sum(parts))
-
-
-def _held_out_proba(fitted: Any, member: Any, X: Any, y: Array, weight: Array) -> Array:
-    """Probabilities of the training samples by a member that has not seen them."""
-    proba = getattr(fitted, "loo_proba_", None)
-    if proba is not None and np.isfinite(proba).all():
-        return np.asarray(proba)
-    proba = np.zeros((len(y), int(y.max()) + 1))
-    with warnings.catch_warnings(action="ignore"):  # the fit to all samples says what is to be said
-        for a, b in make_folds(np.arange(len(y)), y, min(FOLDS, int(np.bincount(y).min()))):
-            part = clone(member).fit(subset(X, a, a), y[a], sample_weight=weight[a])
-            proba[b] = part.predict_proba(subset(X, b, a))
-    return proba
+        return self._add_up(X, self.weights_by_candidate_)
 
 
 def _describe(weights: Mapping[str, float]) -> str:

@@ -29,6 +29,7 @@ from absentia.methods.prediction._linear import Linear, LinearFit, fit_linear_cl
 from absentia.methods.prediction._trees import Trees, as_float32
 
 _N_TREES = {"forest": 500, "boosting": 100}
+_MIN_OUT_OF_BAG = 50  # trees, by which a sample is in all bags once in ten billion times
 _MIN_LEAF = 20  # samples in a leaf of boosted trees at least, scikit-learn's number, once there are 160
 
 
@@ -38,7 +39,7 @@ class _Fit(NamedTuple):
     model: Trees | Linear
     importance: Array
     strength: float | None = None
-    loo_proba: Array | None = None
+    loo: Array | None = None  # what it says of each row once that is left out, if it tells
 
 
 class _Problem(NamedTuple):
@@ -58,9 +59,13 @@ def _forest(problem: _Problem) -> _Fit:
 
     kind = RandomForestClassifier if problem.classes else RandomForestRegressor
     share: Any = "sqrt" if problem.classes else 1 / 3
-    model = kind(problem.n_trees or _N_TREES["forest"], max_features=share, random_state=problem.seed)
+    n_trees = problem.n_trees or _N_TREES["forest"]
+    # fewer trees may have seen a sample all of them
+    tells = not problem.classes and n_trees >= _MIN_OUT_OF_BAG
+    model = kind(n_trees, max_features=share, random_state=problem.seed, oob_score=tells)
     model.fit(as_float32(problem.table), problem.y, sample_weight=problem.weight)
-    return _Fit(Trees.of_forest(model), model.feature_importances_)
+    loo = model.oob_prediction_ if tells else None
+    return _Fit(Trees.of_forest(model), model.feature_importances_, loo=loo)
 
 
 def _boosting(problem: _Problem) -> _Fit:
@@ -94,8 +99,8 @@ def _count_bins(table: Array) -> int:
 
 def _linear(fit: Callable[..., LinearFit]) -> Callable[[_Problem], _Fit]:
     def learn(problem: _Problem) -> _Fit:
-        model, strength, loo_proba = fit(problem.table, problem.y, problem.weight, problem.strength)
-        return _Fit(model, np.linalg.norm(model.coef, axis=0), strength, loo_proba)
+        model, strength, loo = fit(problem.table, problem.y, problem.weight, problem.strength)
+        return _Fit(model, np.linalg.norm(model.coef, axis=0), strength, loo)
 
     return learn
 
@@ -109,8 +114,8 @@ _MODELS: dict[str, Callable[[_Problem], _Fit]] = {
 }
 
 
-class _EarlyFusion(Learner):
-    """What the classifier and the regressor share."""
+class EarlyFusion(Learner):
+    """What models of all features side by side share."""
 
     model: Any
     complete_cases: bool
@@ -140,9 +145,12 @@ class _EarlyFusion(Learner):
         )
         fit = _MODELS[self.model](problem)
         self._model, self._importance = fit.model, fit.importance
-        if fit.loo_proba is not None:
+        if fit.loo is not None and classes:
             self.loo_proba_ = np.full((len(X), len(self.classes_)), np.nan)
-            self.loo_proba_[rows] = fit.loo_proba[:, self._class_order]
+            self.loo_proba_[rows] = fit.loo[:, self._class_order]
+        elif fit.loo is not None:
+            self.loo_predictions_ = np.full(len(X), np.nan)
+            self.loo_predictions_[rows] = fit.loo
         return fit.strength
 
     def _check_complete(self, train: Views, complete: Array, y: Array, classes: bool) -> None:
@@ -193,7 +201,7 @@ def _order_of_appearance(codes: Array, n_classes: int) -> Array:
 
 
 @estimator
-class EarlyFusionClassifier(_EarlyFusion, Classifier):
+class EarlyFusionClassifier(EarlyFusion, Classifier):
     """One model on the features of all views side by side: what is commonly done, to compare with.
 
     Takes :class:`Views`, no kernels.
@@ -252,7 +260,7 @@ class EarlyFusionClassifier(_EarlyFusion, Classifier):
 
 
 @estimator
-class EarlyFusionRegressor(_EarlyFusion, Regressor):
+class EarlyFusionRegressor(EarlyFusion, Regressor):
     """One model of targets on the features of all views side by side.
 
     Parameters
@@ -271,6 +279,9 @@ class EarlyFusionRegressor(_EarlyFusion, Regressor):
     ----------
     alpha_ : float or None
         The penalty, of ridge regression.
+    loo_predictions_ : ndarray of shape (n_samples,)
+        Of ridge regression what is predicted of each training sample by the model without it, of forests of
+        50 trees or more by the trees that have not seen it; NaN for samples that were not learned from.
     names_in_, ids_, n_features_in_
 
     Examples

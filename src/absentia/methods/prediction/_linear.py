@@ -9,6 +9,7 @@ grid that goes with the rows' mean squared length, which grows with the number o
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 from sklearn.linear_model import RidgeCV
 
 from absentia.core import Array, serializable
@@ -31,25 +32,29 @@ class Linear(NamedTuple):
 
     def predict(self, table: Array) -> Array:
         """Rows x outputs (probabilities: rows x classes); NaN counts as the training mean."""
-        return LINKS[self.link](_standardize(table, self.mean, self.scale) @ self.coef.T + self.bias)
+        return LINKS[self.link](standardize(table, self.mean, self.scale) @ self.coef.T + self.bias)
 
 
-def _standardize(table: Array, mean: Array, scale: Array) -> Array:
+def standardize(table: Array, mean: Array, scale: Array) -> Array:
+    """Deviations from the mean in units of the scale; zero for NaN."""
     return np.where(np.isnan(table), 0.0, (table - mean) / scale)
 
 
 class LinearFit(NamedTuple):
-    """A model, its strength, and of classes the probabilities of each row once it is left out."""
+    """A model, its strength, and what it says of each row once that is left out.
+
+    Of classes these are probabilities, rows x classes; of numbers predictions, (rows,).
+    """
 
     model: Linear
     strength: float
-    loo_proba: Array | None = None
+    loo: Array
 
 
 def fit_linear_classes(table: Array, codes: Array, weight: Array, C: float | str) -> LinearFit:
     """Logistic regression, each class against the rest; C by leaving out each row if it is ``"cv"``."""
     mean, scale = column_scales(table)
-    axes = Axes.of_table(_standardize(table, mean, scale))
+    axes = Axes.of_table(standardize(table, mean, scale))
     n_classes = int(codes.max()) + 1
     fit = fit_logistic(axes, codes, weight, n_classes, None if isinstance(C, str) else C * axes.size)
     model = Linear(mean, scale, fit.model.coef.T, fit.model.intercept, "one against the rest")
@@ -59,9 +64,19 @@ def fit_linear_classes(table: Array, codes: Array, weight: Array, C: float | str
 def fit_linear_numbers(table: Array, y: Array, weight: Array, alpha: float | str) -> LinearFit:
     """Ridge regression; its penalty by leaving out each row in turn if it is ``"cv"``."""
     mean, scale = column_scales(table)
-    axes = Axes.of_table(_standardize(table, mean, scale))
+    axes = Axes.of_table(standardize(table, mean, scale))
     alphas = _ALPHAS if isinstance(alpha, str) else [alpha / axes.size]
     fit = RidgeCV(alphas=alphas).fit(axes.Z, y, sample_weight=weight)
     coef = axes.back @ fit.coef_
     model = Linear(mean, scale, coef[None, :], np.atleast_1d(fit.intercept_ - axes.center @ coef))
-    return LinearFit(model, float(fit.alpha_) * axes.size)
+    residual = y - fit.predict(axes.Z)
+    loo = y - residual / np.maximum(1 - _leverage(axes.Z, weight, float(fit.alpha_)), 1e-6)
+    return LinearFit(model, float(fit.alpha_) * axes.size, loo)
+
+
+def _leverage(Z: Array, weight: Array, alpha: float) -> Array:
+    """How far the fit to each row moves with its own target, in weighted ridge regression."""
+    A = np.hstack([np.ones((len(Z), 1)), Z])
+    H = (A.T * weight) @ A
+    H[np.diag_indices_from(H)] += np.append(0.0, np.full(Z.shape[1], alpha))  # no penalty on the constant
+    return np.asarray(weight * (A * cho_solve(cho_factor(H), A.T).T).sum(axis=1))

@@ -14,7 +14,7 @@ from absentia.kernels import CombineKernels
 from absentia.methods.learning import MKLRegressor, Norm, Regressor
 from absentia.methods.prediction._composite import Composite
 from absentia.methods.prediction._kernel_pipeline import KernelPipeline
-from absentia.methods.prediction._ridge import Ridge, skill_weights
+from absentia.methods.prediction._ridge import FusedRidge, Ridge, skill_weights
 
 _EPSILON = 0.1  # of the machine, in standard deviations of the targets
 
@@ -31,10 +31,11 @@ class AbsentRegressor(Composite, Regressor):
         What completes the kernels, as in :class:`AbsentClassifier`; None: absent views count as zero.
     kernel : str or ViewKernels, default "rbf"
         Of the features of every view; ``"precomputed"`` says that kernels will come.
-    combine : {"average", "skill", "mkl"}, default "average"
+    combine : {"average", "skill", "fusion", "mkl"}, default "average"
         Kernel ridge regression on the average of the kernels; with weights of the views by the share of
-        the targets' variance that each alone explains of samples left out; or support vector regression
-        with learned weights.
+        the targets' variance that each alone explains of samples left out; one regression for each view on
+        the samples that have it, nothing completed, predictions averaged with these weights; or support
+        vector regression with learned weights.
     norm : float, default 2
         With ``"mkl"``: p of the weights' p-norm.
     C : float or "cv", default 1.0
@@ -50,7 +51,10 @@ class AbsentRegressor(Composite, Regressor):
     Attributes
     ----------
     penalty_ : float
-        NaN with ``"mkl"``.
+        NaN with ``"mkl"`` and, of several regressions, with ``"fusion"``.
+    loo_predictions_ : ndarray of shape (n_samples,)
+        What is predicted of each training sample once it is left out; NaN for samples without a view or
+        weight.  Not with ``"mkl"``.
     weights_ : ndarray of shape (n_views,)
         Without that of who has which view.
     completer_ : the fitted completer, or None
@@ -68,7 +72,7 @@ class AbsentRegressor(Composite, Regressor):
     completer: None | str | Any = "cvkt"  # noqa: RUF036 - a text is read as the first that it can be
     _: KW_ONLY
     kernel: Any = "rbf"
-    combine: Literal["average", "skill", "mkl"] = "average"
+    combine: Literal["average", "skill", "fusion", "mkl"] = "average"
     norm: Norm = 2
     C: Positive | Literal["cv"] = 1.0
     penalty: NonNegative | Literal["loo"] = "loo"
@@ -78,30 +82,37 @@ class AbsentRegressor(Composite, Regressor):
     def _learn(self, X: Any, y: Array, weight: Array) -> None:
         train, samples = self._canonical(X, weight, y)
         y, weight = y[samples], weight[samples]
-        self._kernels = KernelPipeline(self.kernel, self.completer, self.random_state, self.presence)
+        completer = None if self.combine == "fusion" else self.completer
+        self._kernels = KernelPipeline(self.kernel, completer, self.random_state, self.presence)
         K = self._kernels.fit_transform(train)
         self.completer_ = self._kernels.completer_
         learn = self._learn_machine if self.combine == "mkl" else self._learn_ridge
         self.weights_ = self._by_view(learn(K, y, weight), X.names)
+        if not isinstance(self._machine, MKLRegressor):
+            self.loo_predictions_ = np.full(len(X), np.nan)
+            self.loo_predictions_[samples] = self._machine.loo
 
     def _learn_machine(self, K: Any, y: Array, weight: Array) -> Array:
         """A machine on standardised targets; the weights of the views."""
         self._scale = max(float(np.sqrt(np.average((y - self._prior) ** 2, weights=weight))), 1e-300)
-        self._machine: Ridge | MKLRegressor = MKLRegressor(self.C, epsilon=_EPSILON, norm=self.norm)
+        self._machine: Ridge | FusedRidge | MKLRegressor = MKLRegressor(
+            self.C, epsilon=_EPSILON, norm=self.norm
+        )
         self._machine.fit(K, (y - self._prior) / self._scale, sample_weight=weight)
         self.penalty_ = float("nan")
         return np.asarray(self._machine.weights_)
 
     def _learn_ridge(self, K: Any, y: Array, weight: Array) -> Array:
-        """Ridge regression on the sum of the kernels; the weights of the views."""
+        """Ridge regression on the sum of the kernels or on each; the weights of the views."""
+        penalty = None if self.penalty == "loo" else float(self.penalty)
+        if self.combine == "fusion":
+            self._machine, self.penalty_ = FusedRidge.fit(K, y, weight, penalty), float("nan")
+            return self._machine.weights
         equal = np.full(K.n_views, 1 / K.n_views)
         weights = skill_weights(K, y[:, None], weight) if self.combine == "skill" else equal
         self._sum = CombineKernels(weights).fit(K)
-        self._kernel = np.asarray(self._sum.transform(K))
-        self._machine = Ridge.fit(
-            self._kernel, y, weight, None if self.penalty == "loo" else float(self.penalty)
-        )
-        self.penalty_ = self._machine.penalty
+        ridge = self._machine = Ridge.fit(np.asarray(self._sum.transform(K)), y, weight, penalty)
+        self.penalty_ = ridge.penalty
         return weights
 
     def _predict(self, X: Any) -> Array:
@@ -111,7 +122,9 @@ class AbsentRegressor(Composite, Regressor):
         """Targets of rows that have a view, rows x 1."""
         rows = self._kernels.transform(X)
         if isinstance(self._machine, Ridge):
-            targets = self._machine.predict(np.asarray(self._sum.transform(rows)), self._kernel)
+            targets = self._machine.predict(np.asarray(self._sum.transform(rows)))
+        elif isinstance(self._machine, FusedRidge):
+            targets = self._machine.predict(rows)
         else:
             targets = self._prior + self._scale * self._machine.predict(rows)
         return np.asarray(targets)[:, None]

@@ -3,9 +3,17 @@
 With K centred by weights, ``H K H = U diag(d) U'`` (H the weighted centring, everything scaled by roots of
 the weights), predictions of the training samples are ``S y`` with ``S = U diag(d / (d + a)) U'`` plus the
 mean, and leaving sample i out changes its residual from ``r_i`` to ``r_i / (1 - S_ii - w_i / sum w)``.
+
+Late fusion (:class:`FusedRidge`): one regression for each view, on the samples that have it.  With ``p_v``
+its predictions and ``s_v`` the share of the targets' variance that these explain of samples left out (not
+below zero), a sample of the views V(x) gets
+
+    mean + slope sum_V s_v (p_v(x) - mean) / sum_V s_v ,
+
+the slope that of least squares for the samples left out, not below zero.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -15,6 +23,7 @@ from absentia.data import KernelViews
 #: Penalties that are tried, in units of the mean eigenvalue; strong ones first, so that ties are simple.
 _PENALTIES = tuple(10.0**e for e in (3, 2.5, 2, 1.5, 1, 0.5, 0, -0.5, -1, -1.5, -2, -3))
 
+_MIN_SAMPLES = 5  # with a view, to learn from it alone
 _RANK = 1e-12  # share of the kernel below which a centred eigenvalue is none
 
 
@@ -25,16 +34,18 @@ class Ridge(NamedTuple):
     coef: Array
     mean: float
     weight: Array  # of the training samples, summing to one
+    columns: Array  # weighted means of the columns of their kernel
     penalty: float
     errors: dict[float, float]  # leave-one-out mean squared error by penalty
+    loo: Array  # what is predicted of each training sample once it is left out
 
     @classmethod
     def fit(cls, K: Array, y: Array, weight: Array, penalty: float | None = None) -> Any:
         """With the given penalty, or that of the least leave-one-out error."""
         share = weight / weight.sum()
         root = np.sqrt(len(y) * share)
-        mean = float(share @ y)
-        A = _centre(K, share, share @ K) * root[:, None] * root
+        mean, columns = float(share @ y), share @ K
+        A = _centre(K, share, columns) * root[:, None] * root
         d, U = np.linalg.eigh((A + A.T) / 2)
         floor = _RANK * max(float(np.abs(np.diag(K)).max(initial=0.0)), float(d[-1]))
         d = np.where(d > floor, d, 0.0)
@@ -42,15 +53,17 @@ class Ridge(NamedTuple):
         target = U.T @ (root * (y - mean))
         errors: dict[float, float] = {}
         if penalty is None:
-            errors = {a: _leave_one_out_error(U, d, a * unit, target, share) for a in _PENALTIES}
+            residuals = {a: _leave_one_out_residuals(U, d, a * unit, target, share) for a in _PENALTIES}
+            errors = {a: float(np.mean(residual**2)) for a, residual in residuals.items()}
         selected = penalty if penalty is not None else argmin_key(errors)
         # directions that no sample has would be divided by rounding
         along = np.divide(target, d + selected * unit, out=np.zeros(len(d)), where=d > 0)
-        return cls(root * (U @ along), mean, share, float(selected), errors)
+        loo = y - _leave_one_out_residuals(U, d, selected * unit, target, share) / root
+        return cls(root * (U @ along), mean, share, columns, float(selected), errors, loo)
 
-    def predict(self, rows: Array, K: Array) -> Array:
-        """Of kernel `rows` of new samples against the training samples, whose kernel is `K`."""
-        return np.asarray(self.mean + _centre(rows, self.weight, self.weight @ K) @ self.coef)
+    def predict(self, rows: Array) -> Array:
+        """Of kernel `rows` of new samples against the training samples."""
+        return np.asarray(self.mean + _centre(rows, self.weight, self.columns) @ self.coef)
 
 
 def _centre(rows: Array, share: Array, columns: Array) -> Array:
@@ -58,12 +71,12 @@ def _centre(rows: Array, share: Array, columns: Array) -> Array:
     return np.asarray(rows - (rows @ share)[:, None] - columns + float(columns @ share))
 
 
-def _leave_one_out_error(U: Array, d: Array, a: float, target: Array, share: Array) -> float:
-    """Weighted mean squared error of predictions of samples left out one at a time."""
-    shrinkage = d / (d + a)
+def _leave_one_out_residuals(U: Array, d: Array, a: float, target: Array, share: Array) -> Array:
+    """Of samples left out one at a time, times the roots of their weights (of mean one)."""
+    shrinkage = np.divide(d, d + a, out=np.zeros(len(d)), where=d > 0)
     residual = U @ (target * (1 - shrinkage))
     leverage = (U**2) @ shrinkage + share
-    return float(np.mean((residual / np.maximum(1 - leverage, 1e-6)) ** 2))
+    return np.asarray(residual / np.maximum(1 - leverage, 1e-6))
 
 
 def _explained_variance(K: KernelViews, targets: Array, weight: Array) -> Array:
@@ -90,3 +103,55 @@ def skill_weights(K: KernelViews, targets: Array, weight: Array) -> Array:
     explained = _explained_variance(K, targets, weight)
     total = float(explained.sum())
     return explained / total if total > 0 else np.full(len(explained), 1 / len(explained))
+
+
+# ----------------------------------------------------------------------------------------- late fusion
+
+
+@serializable
+class FusedRidge(NamedTuple):
+    """A regression for each view, how much each counts, and the scale of what they say together."""
+
+    ridges: tuple[Ridge | None, ...]
+    weights: Array  # by view, summing to one unless all are zero
+    slope: float
+    mean: float
+    loo: Array  # what is predicted of each training sample once it is left out
+
+    @classmethod
+    def fit(cls, K: KernelViews, y: Array, weight: Array, penalty: float | None = None) -> Self:
+        """From incomplete kernels; penalties as in :meth:`Ridge.fit`."""
+        mean = float(np.average(y, weights=weight))
+        ridges: list[Ridge | None] = []
+        skills, left_out = np.zeros(K.n_views), np.full(K.observed.shape, mean)
+        for v, name in enumerate(K.names):
+            has = K.observed[:, v]
+            if has.sum() < _MIN_SAMPLES:
+                ridges.append(None)
+                continue
+            ridge = Ridge.fit(np.asarray(K.block(name), dtype=np.float64), y[has], weight[has], penalty)
+            ridges.append(ridge)
+            left_out[has, v] = ridge.loo
+            variance = float(ridge.weight @ (y[has] - ridge.mean) ** 2)
+            error = float(ridge.weight @ (y[has] - ridge.loo) ** 2)
+            skills[v] = max(0.0, 1 - error / variance) if variance > 0 else 0.0
+        weights = skills / (skills.sum() or 1.0)
+        together = _fuse(left_out - mean, K.observed, weights)
+        length = float(weight @ together**2)
+        slope = max(0.0, float(weight @ (together * (y - mean))) / length) if length > 0 else 0.0
+        return cls(tuple(ridges), weights, slope, mean, mean + slope * together)
+
+    def predict(self, rows: KernelViews) -> Array:
+        """Of new samples, kernels against the training samples."""
+        said = np.full(rows.observed.shape, self.mean)
+        for v, (name, ridge) in enumerate(zip(rows.names, self.ridges, strict=True)):
+            if ridge is not None and rows.observed[:, v].any():
+                said[rows.observed[:, v], v] = ridge.predict(np.asarray(rows.block(name)))
+        return self.mean + self.slope * _fuse(said - self.mean, rows.observed, self.weights)
+
+
+def _fuse(values: Array, observed: Array, weights: Array) -> Array:
+    """Weighted means over the views that each sample has; 0 without any that counts."""
+    counts = observed * weights
+    total = counts.sum(axis=1)
+    return np.asarray((counts * values).sum(axis=1) / np.where(total > 0, total, 1.0))

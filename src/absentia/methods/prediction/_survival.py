@@ -8,7 +8,9 @@ risks are divided by the spread that they have out of fold; a sample's risk is t
 that it has, weighted by how far the view's out-of-fold concordance is above one half.  What comes out is
 brought to the scale of log-hazards by a Cox model of one coefficient on the fused out-of-fold risks.
 
-Who has which view is one more kernel in both (``_kernel_pipeline``), unless `presence` is False.
+Who has which view is one more kernel in both (``_kernel_pipeline``) where `presence` is True.
+
+:class:`EarlyFusionSurvival` is the same regression on the linear kernel of all features side by side.
 
 Nothing of it hangs on the order in which samples and views came: both are first brought into an order of
 their own, in which the folds that select `alpha` are cut.
@@ -20,11 +22,11 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 
 from absentia.core import Array, Positive, RandomState, estimator, serializable, warn
-from absentia.data import KernelViews, make_folds
+from absentia.data import KernelViews, Views, column_scales, concatenate_features, make_folds
 from absentia.data.survival import Survival, concordance_index
 from absentia.kernels import CombineKernels
 from absentia.methods.learning import SurvivalModel
-from absentia.methods.prediction._composite import Composite
+from absentia.methods.prediction._composite import CanonicalOrder, Composite
 from absentia.methods.prediction._cox import (
     Cox,
     Likelihood,
@@ -34,7 +36,9 @@ from absentia.methods.prediction._cox import (
     minimise,
     search_penalty,
 )
+from absentia.methods.prediction._early_fusion import EarlyFusion
 from absentia.methods.prediction._kernel_pipeline import KernelPipeline
+from absentia.methods.prediction._linear import Linear, standardize
 
 _ALPHAS = 10.0 ** np.linspace(-2, 3, 11)
 FOLDS = 5
@@ -68,16 +72,16 @@ class Averaged(NamedTuple):
 
     combine: CombineKernels
     cox: Cox
+    held_out: Array  # risks out of fold
 
     @classmethod
     def learn(cls, X: KernelViews, y: Survival, options: Options) -> tuple[Self, float, Array]:
         """From complete kernels, or incomplete ones in which absent is zero; the penalty, and its curve."""
         combine = CombineKernels()
         K = np.asarray(combine.fit_transform(X))
-        alpha, curve = options.alpha, np.zeros(0)
-        if alpha is None:
-            alpha, curve, _ = _select_alpha(K, y, options)
-        return cls(combine, fit_cox(K, y, alpha, options.ties)), alpha, curve
+        alpha, curve, risk = _select_alpha(K, y, options)
+        curve = curve if options.alpha is None else np.zeros(0)
+        return cls(combine, fit_cox(K, y, alpha, options.ties), risk), alpha, curve
 
     def risk(self, X: KernelViews) -> Array:
         """Log-risks of new samples."""
@@ -96,6 +100,7 @@ class Fused(NamedTuple):
     slope: float
     times: Array
     hazard: Array
+    held_out: Array  # risks out of fold
 
     @classmethod
     def learn(cls, X: KernelViews, y: Survival, options: Options) -> Self:
@@ -113,15 +118,13 @@ class Fused(NamedTuple):
             search = _select_alpha(K, y_view, options)
             models.append(fit_cox(K, y_view, search.alpha, options.ties))
             alphas[v], held_out[has, v] = search.alpha, search.risk
-            concordances[v] = _concordance(y_view, search.risk)
+            concordances[v] = concordance(y_view, search.risk)
         weights = np.maximum(concordances - 0.5, 0.0)
         spreads = np.array([held_out[has, v].std() for v, has in enumerate(X.observed.T)])
         together = _fuse_risks(held_out, X.observed, weights, spreads)
-        likelihood = Likelihood.of(y, options.ties)
-        # a slope brings risks back to the scale of log-hazards; below zero they say nothing
-        slope = max(float(minimise(together[:, None], likelihood, 1.0).state.w[0]), 0.0)
-        times, hazard = likelihood.hazard(slope * together)
-        return cls(tuple(models), alphas, concordances, weights, spreads, slope, times, hazard)
+        slope, times, hazard = to_log_hazards(together, y, options.ties)
+        scale = (spreads, slope, times, hazard, slope * together)
+        return cls(tuple(models), alphas, concordances, weights, *scale)
 
     def risk(self, X: KernelViews) -> Array:
         """Log-risks of new samples."""
@@ -132,7 +135,18 @@ class Fused(NamedTuple):
         return self.slope * _fuse_risks(risks, X.observed, self.weights, self.spreads)
 
 
-def _concordance(y: Survival, risk: Array) -> float:
+def to_log_hazards(risk: Array, y: Survival, ties: Ties = "breslow") -> tuple[float, Array, Array]:
+    """The slope that makes log-hazards of risks out of fold, times of events, cumulative hazards at these.
+
+    The slope is that of a Cox model of one coefficient; where it is below zero risks say nothing: zero.
+    """
+    likelihood = Likelihood.of(y, ties)
+    slope = max(float(minimise(risk[:, None], likelihood, 1.0).state.w[0]), 0.0)
+    return (slope, *likelihood.hazard(slope * risk))
+
+
+def concordance(y: Survival, risk: Array) -> float:
+    """The concordance index, risks that differ by rounding tied; one half where nobody can be compared."""
     # samples that a view does not tell apart tie: rounding must not decide who of them is at more risk
     unit = 1e-9 * max(float(np.abs(risk).max(initial=0.0)), 1e-300)
     try:
@@ -175,10 +189,10 @@ class AbsentSurvival(Composite, SurvivalModel):
         the kernels having unit diagonals; ``"cv"`` selects it by cross-validated partial likelihood.
     ties : {"breslow", "efron"}, default "breslow"
         What events at the same time do to the likelihood.
-    presence : bool, default True
+    presence : bool, default False
         Let who has which view count, as one more kernel beside those of the views (none if nobody lacks
-        anything).  Who was examined often tells about risk; set it to False where samples to come are
-        examined by other rules.
+        anything).  Who was examined may tell about risk, as long as samples to come are examined by the
+        same rules.
     random_state : int, Generator, RandomState or None
         Of the folds that select `alpha`, and of the completer; None: the fixed seed 0.
 
@@ -193,6 +207,9 @@ class AbsentSurvival(Composite, SurvivalModel):
     concordances_, weights_ : dict
         With ``combine="fusion"``, the out-of-fold concordance and the weight of each view, and of
         ``"presence"``.
+    held_out_risks_ : ndarray of shape (n_samples,)
+        Log-risks of the training samples out of fold, those of the folds that select `alpha`; NaN for
+        samples without a view.
     names_in_ : tuple of str
     ids_ : ndarray
 
@@ -215,7 +232,7 @@ class AbsentSurvival(Composite, SurvivalModel):
     combine: Literal["average", "fusion"] = "average"
     alpha: Positive | Literal["cv"] = "cv"
     ties: Ties = "breslow"
-    presence: bool = True
+    presence: bool = False
     random_state: RandomState = None
 
     def _learn(self, X: Any, y: Survival, weight: Array) -> None:
@@ -233,6 +250,8 @@ class AbsentSurvival(Composite, SurvivalModel):
             self._model = Fused.learn(kernels, y, options)
             self.event_times_, self._hazard = self._model.times, self._model.hazard
             self._set_by_view(self._model, kernels.names, X.names)
+        self.held_out_risks_ = np.full(len(X), np.nan)
+        self.held_out_risks_[samples] = self._model.held_out
 
     def _set_by_view(self, model: Fused, learned: tuple[str, ...], names: tuple[str, ...]) -> None:
         """Fitted attributes by view, in the order of `names`, presence last."""
@@ -256,3 +275,67 @@ class AbsentSurvival(Composite, SurvivalModel):
             return self._model.risk(self._kernels.transform(rows))[:, None]
 
         return self._predict_rows(X, 1, risks)[:, 0]
+
+
+@estimator
+class EarlyFusionSurvival(EarlyFusion, SurvivalModel):
+    """Ridge Cox regression on the features of all views side by side, absent ones the training mean.
+
+    Takes :class:`Views`, no kernels.
+
+    Parameters
+    ----------
+    alpha : float or "cv", default "cv"
+        Strength of the penalty, as in :class:`AbsentSurvival`; features are standardised, rows scaled to a
+        mean squared length of one.
+    ties : {"breslow", "efron"}, default "breslow"
+        What events at the same time do to the likelihood.
+    random_state : int, Generator, RandomState or None
+        Of the folds that select `alpha`; None: the fixed seed 0.
+
+    Attributes
+    ----------
+    alpha_, alpha_curve_, event_times_, held_out_risks_
+        As in :class:`AbsentSurvival`.
+    names_in_, ids_, n_features_in_
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import EarlyFusionSurvival, Views
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(60, 3))
+    >>> views = Views.from_list([x, x**2], observed=np.arange(60)[:, None] < [60, 40])
+    >>> y = np.column_stack([rng.exponential(np.exp(-2 * x[:, 0])), rng.random(60) < 0.7])
+    >>> EarlyFusionSurvival().fit(views, y).predict(views[:2]).shape
+    (2,)
+    """
+
+    _: KW_ONLY
+    alpha: Positive | Literal["cv"] = "cv"
+    ties: Ties = "breslow"
+    random_state: RandomState = None
+
+    _takes = "views"
+
+    def _learn(self, X: Views, y: Survival, weight: Array) -> None:
+        order = CanonicalOrder.of(X, weight, y.time, y.event)
+        y = Survival(y.time[order.samples], y.event[order.samples])
+        self._views, table = order.views, concatenate_features(order.train(X))
+        mean, scale = column_scales(table)
+        rows = standardize(table, mean, scale)
+        length = float(np.sqrt((rows**2).sum(axis=1).mean())) or 1.0
+        rows /= length
+        options = Options(None if self.alpha == "cv" else float(self.alpha), self.ties, self.random_state)
+        K = rows @ rows.T
+        self.alpha_, self.alpha_curve_, risk = _select_alpha(K, y, options)
+        cox = fit_cox(K, y, self.alpha_, self.ties)
+        coef = rows.T @ cox.coef / length
+        self._model = Linear(mean, scale, coef[None], np.atleast_1d(-cox.shift))
+        self._importance = np.abs(coef)
+        self.event_times_, self._hazard = cox.times, cox.hazard
+        self.held_out_risks_ = np.full(len(X), np.nan)
+        self.held_out_risks_[order.samples] = risk
+
+    def _predict(self, X: Views) -> Array:
+        return self._outputs(X)[:, 0]
