@@ -9,7 +9,7 @@ from sklearn import metrics as sk
 from absentia import MeanFill, missingness
 from absentia.data import metrics
 from absentia.data.survival import concordance_index
-from absentia.tasks import CLASSIFICATION, TASKS, Predictions, score_hidden_rows
+from absentia.tasks import CLASSIFICATION, TASKS, Predictions, balanced_accuracy, score_hidden_rows
 from absentia.tasks.completion import _hidden_rows
 from helpers.comparison_problems import made_data
 
@@ -45,6 +45,25 @@ def test_classes_are_measured_as_scikit_learn_does(rng, n_classes):
     area = probabilities[:, 1] if n_classes == 2 else probabilities
     assert found["AUC"] == pytest.approx(sk.roc_auc_score(y, area, multi_class="ovr"))
     assert list(found) == [m.name for m in CLASSIFICATION.metrics]
+
+
+def test_a_fit_is_judged_by_what_compare_ranks_by():
+    assert [TASKS[name].main_score for name in ("classes", "numbers", "survival")] == [
+        *("balanced accuracy", "R2", "concordance")
+    ]
+    y, said = np.repeat(["many", "few"], [8, 2]), np.repeat(["many", "few", "many"], [8, 1, 1])
+    found = CLASSIFICATION.judge(y, {"it": said}, np.zeros(10, int))["it"]
+    assert list(found) == ["balanced accuracy", "accuracy"]
+    assert found["balanced accuracy"].value == pytest.approx(0.75)  # (8 / 8 + 1 / 2) / 2
+    assert found["accuracy"] == pytest.approx(0.9)
+
+
+def test_the_interval_of_balanced_accuracy_covers_the_truth(rng):
+    """Three classes of unequal sizes, the smallest of eight, predicted with known probabilities."""
+    y, shares = np.repeat([0, 1, 2], [8, 40, 100]), np.array([0.9, 0.6, 0.8])
+    draws = [balanced_accuracy(y, rng.random(len(y)) < shares[y]) for _ in range(2000)]
+    covered = np.mean([one.low <= shares.mean() <= one.high for one in draws])
+    assert 0.94 < covered < 0.995
 
 
 def test_no_chance_is_infinitely_bad():

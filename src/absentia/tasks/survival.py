@@ -32,7 +32,6 @@ class SurvivalAnalysis(Task):
             "share of comparable pairs whose risks are in order; a half is chance",
         ),
     )
-    main_score = "concordance"
     prior_name = _NO_MODEL
     wanted = "times and events are wanted: --labels FILE:TIME,EVENT"
     lacking = ("a time or an event", "a time")
