@@ -89,10 +89,11 @@ def test_risks_are_measured_by_concordance(rng):
     y = np.column_stack([rng.exponential(size=30), rng.random(30) < 0.6])
     risk = rng.normal(size=30)
     wanted = concordance_index(y[:, 0], y[:, 1] == 1, risk)
-    assert scores("survival", y, risk, None) == {"concordance": pytest.approx(wanted)}
-    assert prior_scores("survival", y, y) == {"concordance": 0.5}
+    assert scores("survival", y, risk, None)["concordance"] == pytest.approx(wanted)
+    chance = {"concordance": 0.5, "Uno concordance": 0.5, "Brier score": None}
+    assert prior_scores("survival", y, y) == chance
     y[:, 1] = 0
-    assert scores("survival", y, risk, None) == {"concordance": None}
+    assert scores("survival", y, risk, None) == dict.fromkeys(chance)
 
 
 def test_labels_are_measured_where_they_are_known(rng):

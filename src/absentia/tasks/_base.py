@@ -50,10 +50,14 @@ class Interval(NamedTuple):
 
 
 class Predictions(NamedTuple):
-    """What a model predicts of samples, and probabilities of the classes (n, classes) where it has them."""
+    """What a model predicts of samples, and probabilities where it has them.
+
+    `probabilities` are of the classes (n, classes), or of no event up to each of the `times` (n, times).
+    """
 
     values: Array
     probabilities: Array | None = None
+    times: Array | None = None
 
 
 class PreparedTargets(NamedTuple):

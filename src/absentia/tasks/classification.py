@@ -124,7 +124,7 @@ class Classification(Task):
 
     def output_rows(self, fitted: Any, rows: Any) -> tuple[list[list[str]], list[str]]:
         """Where weights of the classes decide against the most probable one, the remark says them."""
-        values, numbers = self.predict(fitted, rows)
+        values, numbers, _ = self.predict(fitted, rows)
         remarks = self._remarks(fitted, rows)
         if numbers is None:
             numbers = np.asarray(fitted.decision_function(rows)).reshape(len(rows), -1)
