@@ -193,6 +193,9 @@ def test_brier_score_by_hand():
     second = (0.1**2 + (0.6**2 + 0.2**2) * 3 / 2) / 4
     found = survival.integrated_brier_score(time, event, said, [1.5, 2.5])
     assert found == pytest.approx((first + second) / 2)
+    lost = survival.integrated_brier_score([1, 2, 2, 4], event=[1, 1, 0, 1], survival=said, times=[1.5, 3])
+    after = (0.1**2 + 0.5**2 + 0.2**2 * 3 / 2) / 4  # who had the event at 2 was followed until then
+    assert lost == pytest.approx((first + after) / 2)
 
 
 @pytest.mark.parametrize(
