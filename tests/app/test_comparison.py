@@ -54,6 +54,9 @@ def checked(found, task, methods):
             one.p,
             one.adjusted,
         ]
+    for one in told.expectations:
+        assert table.loc[one.method, ["expected", "chance better"]].tolist() == [one.mean, one.better]
+    assert {one.method for one in told.expectations} >= {one.method for one in told.differences}
     html = found._repr_html_()
     assert html.count("<tr") == len(methods) + 2  # and two of the head
     assert "<strong>" in html

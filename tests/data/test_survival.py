@@ -148,3 +148,65 @@ def test_a_curve_is_of_times_that_can_be(time, event, words):
 
 def test_a_curve_of_nobody_with_an_event_stays_up():
     assert survival.kaplan_meier([1, 2], [0, 0]).survival.tolist() == [1, 1]
+
+
+# ------------------------------------------------------------------------- judged as if nobody was censored
+
+
+def test_concordance_after_uno_by_hand():
+    """Followed beyond 1: all; beyond 2: two of three.  Events at 1 count 1, at 3 count (2 / 3) ** -2."""
+    time, event, risk = [1, 2, 3, 4], [1, 0, 1, 1], [0.9, 0.1, 0.2, 0.5]
+    assert survival.uno_concordance(time, event, risk) == pytest.approx(3 / (3 + 9 / 4))
+    assert survival.uno_concordance(time, event, risk, tau=3) == 1.0
+    with pytest.raises(ValueError, match="no two samples"):
+        survival.uno_concordance(time, event, risk, tau=1)
+    whole = np.arange(1.0, 9.0), np.ones(8, bool), np.cos(np.arange(8.0))
+    assert survival.uno_concordance(*whole) == pytest.approx(survival.concordance_index(*whole))
+
+
+def test_concordance_after_uno_is_that_of_other_packages():
+    metrics = pytest.importorskip("sksurv.metrics")
+    time, event, risk = censored(80)
+    time = time + 1e-6 * np.arange(80)  # of equal times others have other customs
+    y = survival.Survival(time, event).to_array()
+    wanted = metrics.concordance_index_ipcw(y, y, risk)[0]
+    assert survival.uno_concordance(time, event, risk) == pytest.approx(wanted)
+
+
+def test_concordance_after_uno_does_not_hang_on_how_long_samples_are_followed():
+    """Risks that tell early events only: Harrell's C rises as late ones are censored, Uno's stays."""
+    rng = np.random.default_rng(0)
+    time = rng.exponential(size=4000)
+    risk = np.where(time < 0.7, -time, 0.0) + 0.3 * rng.standard_normal(4000)
+    ends = rng.exponential(0.7, size=4000)
+    seen = np.minimum(time, ends), time <= ends, risk
+    truth = survival.uno_concordance(time, np.ones(4000, bool), risk, tau=1.0)
+    assert survival.uno_concordance(*seen, tau=1.0) == pytest.approx(truth, abs=0.02)
+    assert abs(survival.concordance_index(*seen) - truth) > 0.02
+
+
+def test_brier_score_by_hand():
+    """At 1.5 one had the event, at 2.5 too; one was lost at 2, so that two of three are followed beyond."""
+    time, event = [1, 2, 3, 4], [1, 0, 1, 1]
+    said = np.array([[0.2, 0.1], [0.6, 0.5], [0.7, 0.4], [0.9, 0.8]])
+    first = (0.2**2 + 0.4**2 + 0.3**2 + 0.1**2) / 4
+    second = (0.1**2 + (0.6**2 + 0.2**2) * 3 / 2) / 4
+    found = survival.integrated_brier_score(time, event, said, [1.5, 2.5])
+    assert found == pytest.approx((first + second) / 2)
+    lost = survival.integrated_brier_score([1, 2, 2, 4], event=[1, 1, 0, 1], survival=said, times=[1.5, 3])
+    after = (0.1**2 + 0.5**2 + 0.2**2 * 3 / 2) / 4  # who had the event at 2 was followed until then
+    assert lost == pytest.approx((first + after) / 2)
+
+
+@pytest.mark.parametrize(
+    ("said", "times", "words"),
+    [
+        (np.full((3, 2), 0.5), [2, 1], "rising times before 3"),
+        (np.full((3, 2), 0.5), [1, 3], "rising times before 3"),
+        (np.full((3, 2), 1.5), [1, 2], "probabilities of shape \\(3, 2\\)"),
+        (np.full((2, 2), 0.5), [1, 2], "survival of shape \\(2, 2\\) came"),
+    ],
+)
+def test_brier_scores_are_of_probabilities_at_times_that_were_seen(said, times, words):
+    with pytest.raises(ValueError, match=words):
+        survival.integrated_brier_score([1, 2, 3], [1, 1, 1], said, times)

@@ -78,8 +78,8 @@ def _result(problem, key, rng):
         result = {"scores": found, "hidden": 5}
         return result | ({"maps": made_maps(problem)} if key["repeat"] == 0 else {})
     train, test = problem.split(key["cv"], key["seed"], key["repeat"])[key["fold"]]
-    said, probabilities = luck(problem, test, rng)
-    result = {"scores": problem.task.scores(problem.y[test], Predictions(said, probabilities))}
+    said, *more = luck(problem, test, rng)
+    result = {"scores": problem.task.scores(problem.y[test], Predictions(said, *more))}
     if key["kind"] == "views":
         result["nothing"] = problem.task.prior_scores(problem.y[test], problem.y[train])
     if key["kind"] == "predict":
@@ -88,10 +88,11 @@ def _result(problem, key, rng):
 
 
 def luck(problem, test, rng):
-    """Predictions and probabilities that are half right."""
+    """Predictions and probabilities that are half right; of survival also times."""
     y = problem.y[test]
     if problem.kind == "survival":
-        return rng.normal(size=len(y)), None
+        times = np.quantile(problem.y[:, 0], [0.1, 0.3])
+        return rng.normal(size=len(y)), np.tile([0.8, 0.6], (len(y), 1)), times
     if problem.kind == "numbers":
         return y + rng.normal(size=len(y)), None
     if problem.kind == "labels":

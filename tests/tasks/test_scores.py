@@ -9,7 +9,7 @@ from sklearn import metrics as sk
 from absentia import MeanFill, missingness
 from absentia.data import metrics
 from absentia.data.survival import concordance_index
-from absentia.tasks import CLASSIFICATION, TASKS, Predictions, score_hidden_rows
+from absentia.tasks import CLASSIFICATION, TASKS, Predictions, balanced_accuracy, score_hidden_rows
 from absentia.tasks.completion import _hidden_rows
 from helpers.comparison_problems import made_data
 
@@ -47,6 +47,25 @@ def test_classes_are_measured_as_scikit_learn_does(rng, n_classes):
     assert list(found) == [m.name for m in CLASSIFICATION.metrics]
 
 
+def test_a_fit_is_judged_by_what_compare_ranks_by():
+    assert [TASKS[name].main_score for name in ("classes", "numbers", "survival")] == [
+        *("balanced accuracy", "R2", "concordance")
+    ]
+    y, said = np.repeat(["many", "few"], [8, 2]), np.repeat(["many", "few", "many"], [8, 1, 1])
+    found = CLASSIFICATION.judge(y, {"it": said}, np.zeros(10, int))["it"]
+    assert list(found) == ["balanced accuracy", "accuracy"]
+    assert found["balanced accuracy"].value == pytest.approx(0.75)  # (8 / 8 + 1 / 2) / 2
+    assert found["accuracy"] == pytest.approx(0.9)
+
+
+def test_the_interval_of_balanced_accuracy_covers_the_truth(rng):
+    """Three classes of unequal sizes, the smallest of eight, predicted with known probabilities."""
+    y, shares = np.repeat([0, 1, 2], [8, 40, 100]), np.array([0.9, 0.6, 0.8])
+    draws = [balanced_accuracy(y, rng.random(len(y)) < shares[y]) for _ in range(2000)]
+    covered = np.mean([one.low <= shares.mean() <= one.high for one in draws])
+    assert 0.94 < covered < 0.995
+
+
 def test_no_chance_is_infinitely_bad():
     found = scores("classes", np.array([0, 1]), np.array([1, 1]), np.array([[0.0, 1.0], [0.0, 1.0]]))
     assert found["log-loss"] == pytest.approx(-np.log(1e-6) / 2)
@@ -70,10 +89,11 @@ def test_risks_are_measured_by_concordance(rng):
     y = np.column_stack([rng.exponential(size=30), rng.random(30) < 0.6])
     risk = rng.normal(size=30)
     wanted = concordance_index(y[:, 0], y[:, 1] == 1, risk)
-    assert scores("survival", y, risk, None) == {"concordance": pytest.approx(wanted)}
-    assert prior_scores("survival", y, y) == {"concordance": 0.5}
+    assert scores("survival", y, risk, None)["concordance"] == pytest.approx(wanted)
+    chance = {"concordance": 0.5, "Uno concordance": 0.5, "Brier score": None}
+    assert prior_scores("survival", y, y) == chance
     y[:, 1] = 0
-    assert scores("survival", y, risk, None) == {"concordance": None}
+    assert scores("survival", y, risk, None) == dict.fromkeys(chance)
 
 
 def test_labels_are_measured_where_they_are_known(rng):

@@ -6,7 +6,7 @@ import pytest
 from absentia import AbsentSurvival, Views, survival
 from absentia.data.survival import Survival
 from absentia.experiment import cross_validate
-from absentia.tasks import SURVIVAL, Plan, concordance, concordance_gain
+from absentia.tasks import SURVIVAL, Plan, Predictions, concordance, concordance_gain
 
 
 def targets(n, seed=0):
@@ -88,3 +88,33 @@ def test_too_few_events_are_refused():
         SURVIVAL.check_targets(np.column_stack([np.ones(9), np.arange(9) < 4]))
     with pytest.raises(ValueError, match="0 event"):
         SURVIVAL.check_targets(np.zeros((0, 2)))
+
+
+def test_every_metric_is_what_it_is_called():
+    y, risk = targets(60)
+    times = np.quantile(y.time, [0.2, 0.5, 0.7])
+    said = np.exp(-np.exp(risk)[:, None] * times)
+    found = SURVIVAL.scores(np.column_stack(y), Predictions(risk, said, times))
+    assert list(found) == [metric.name for metric in SURVIVAL.metrics]
+    assert found["concordance"] == survival.concordance_index(*y, risk)
+    assert found["Uno concordance"] == survival.uno_concordance(*y, risk)
+    assert found["Brier score"] == survival.integrated_brier_score(*y, said, times)
+    late = Predictions(risk, said, times + y.time.max())
+    assert SURVIVAL.scores(np.column_stack(y), late)["Brier score"] is None
+    none = SURVIVAL.scores(np.column_stack([y.time, np.zeros(60)]), Predictions(risk))
+    assert set(none.values()) == {None}
+
+
+def test_survival_is_predicted_beside_risks():
+    rng = np.random.default_rng(0)
+    y, risk = targets(60)
+    views = Views.from_dict(
+        {"a": risk[:, None] + 0.1 * rng.normal(size=(60, 1)), "b": rng.normal(size=(60, 2))}
+    )
+    model = SURVIVAL.learn(views[:40], np.column_stack(y)[:40], SURVIVAL.plan("cox", views[:40]))
+    said = SURVIVAL.predict(model, views[40:])
+    assert said.probabilities.shape == (20, len(said.times))
+    assert (np.diff(said.probabilities, axis=1) <= 0).all()
+    found = SURVIVAL.scores(np.column_stack(y)[40:], said)
+    flat = Predictions(said.values, np.full(said.probabilities.shape, 0.5), said.times)
+    assert found["Brier score"] < SURVIVAL.scores(np.column_stack(y)[40:], flat)["Brier score"]

@@ -51,6 +51,10 @@ _DIFFERENCE_COLUMNS = {
 }
 
 
+#: Columns of the table, and what they are of what is expected of a method.
+_EXPECTATION_COLUMNS = {"expected": "mean", "chance worse": "worse", "chance better": "better"}
+
+
 class Comparison:
     """What was compared, and what came out.
 
@@ -75,7 +79,7 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """What the table supports."""
+        """What to take, what to expect of it, and whether that is shown."""
         return self.recommendation.headline
 
     @property
@@ -84,11 +88,12 @@ class Comparison:
         return self.recommendation.recommended
 
     def table(self) -> pd.DataFrame:
-        """A row for each method: scores with intervals, differences to the simplest, costs, failures."""
+        """A row for each method: scores, differences to the simplest, what to expect, costs, failures."""
         import pandas as pd
 
         results = self.results
         differences = {difference.method: difference for difference in results.differences}
+        expectations = {one.method: one for one in results.expectations}
         rows = []
         for row in results.rows:
             cells: dict[str, Any] = {"method": row.method, "baseline": row.baseline}
@@ -99,6 +104,8 @@ class Comparison:
                     cells |= {f"{metric.name} {end}": getattr(score, end, None) for end in ("low", "high")}
             difference = differences.get(row.method)
             cells |= {words: getattr(difference, name, None) for words, name in _DIFFERENCE_COLUMNS.items()}
+            expected = expectations.get(row.method)
+            cells |= {words: getattr(expected, name, None) for words, name in _EXPECTATION_COLUMNS.items()}
             cells |= {"CPU seconds": row.cpu, "memory MB": row.memory}
             cells |= {"fits": row.done, "failed": row.failed, "wanted": row.wanted}
             cells["remark"] = row.left_out or "; ".join(row.errors)

@@ -2,7 +2,8 @@
 
 A target is a time and an event for each sample: where the event is True the time is when it happened,
 elsewhere how long nothing had happened.  :func:`as_survival` takes such targets in the forms that people
-have; :func:`concordance_index`, :func:`kaplan_meier` and :func:`log_rank` are what they are read with.
+have; :func:`kaplan_meier` and :func:`log_rank` are what they are read with, :func:`concordance_index`,
+:func:`uno_concordance` and :func:`integrated_brier_score` what predictions are judged by.
 """
 
 from typing import Any, NamedTuple
@@ -20,8 +21,10 @@ __all__ = [
     "Survival",
     "as_survival",
     "concordance_index",
+    "integrated_brier_score",
     "kaplan_meier",
     "log_rank",
+    "uno_concordance",
 ]
 
 _BLOCK = 2**22  # pairs of samples that are compared at a time
@@ -143,7 +146,44 @@ def concordance_index(time: Any, event: Any, risk: Any) -> float:
     return float(right.sum() / pairs.sum())
 
 
-def concordant_pairs(time: Any, event: Any, risk: Any) -> tuple[Array, Array]:
+def uno_concordance(time: Any, event: Any, risk: Any, *, tau: float | None = None) -> float:
+    r"""Concordance that does not hang on how long samples were followed (Uno's C).
+
+    Harrell's C has few pairs from times at which most samples are no longer followed.  Here a pair whose
+    earlier event is at :math:`t` counts :math:`G(t-)^{-2}`, with :math:`G` the share of samples that are
+    followed for longer (Kaplan-Meier, censoring taken for the event): Uno et al., Statistics in Medicine
+    30 (2011).  Censoring must not depend on what the risk is predicted from.
+
+    Parameters
+    ----------
+    time, event : array of shape (n_samples,)
+        When, and whether it happened.
+    risk : array of shape (n_samples,)
+        Higher: earlier events are expected.
+    tau : float, optional
+        Only events before this time count; late ones have large weights.
+
+    Examples
+    --------
+    >>> uno_concordance([1, 2, 3, 4], [1, 0, 1, 1], [0.9, 0.1, 0.2, 0.5])
+    0.5714285714285714
+    """
+    time, event = _check_survival(time, event, np.arange(len(time)))
+    weights = _followed(time, event, time, before=True) ** -2.0
+    right, pairs = concordant_pairs(time, event, risk, weights if tau is None else weights * (time < tau))
+    if not pairs.any():
+        raise ValueError("no two samples can be compared: nobody had the event before another's time")
+    return float(right.sum() / pairs.sum())
+
+
+def _followed(time: Array, event: Array, at: Array, before: bool = False) -> Array:
+    """Probability of being followed beyond the times `at`, or up to just before them."""
+    curve = kaplan_meier(time, ~event)
+    steps = np.concatenate([[1.0], curve.survival])
+    return np.asarray(steps[np.searchsorted(curve.times, at, side="left" if before else "right")])
+
+
+def concordant_pairs(time: Any, event: Any, risk: Any, weights: Array | None = None) -> tuple[Array, Array]:
     """How many comparable pairs of each sample are in order (equal risks: half), and how many there are.
 
     Every pair is counted with both of its samples.
@@ -152,6 +192,8 @@ def concordant_pairs(time: Any, event: Any, risk: Any) -> tuple[Array, Array]:
     ----------
     time, event, risk : array of shape (n_samples,)
         As in :func:`concordance_index`.
+    weights : array of shape (n_samples,), optional
+        What a pair counts, by its sample with the earlier event; 1 by default.
     """
     time, event = _check_survival(time, event, np.arange(len(time)))
     risk = np.asarray(risk, dtype=np.float64)
@@ -162,6 +204,8 @@ def concordant_pairs(time: Any, event: Any, risk: Any) -> tuple[Array, Array]:
     for rows in np.array_split(happened, max(1, len(happened) * len(time) // _BLOCK)):
         later = time[rows, None] < time
         later |= (time[rows, None] == time) & ~event
+        if weights is not None:
+            later = later * weights[rows, None]
         order = later * (1 + np.sign(risk[rows, None] - risk)) / 2
         for count, matrix in ((right, order), (pairs, later)):
             count += matrix.sum(axis=0)
@@ -218,6 +262,51 @@ def evaluate_steps(times: Array, values: Array, at: Array, before: float) -> Arr
     """A function that has `values` from `times` on, and `before` before the first, at the times `at`."""
     place = np.searchsorted(times, at, side="right")
     return np.asarray(np.concatenate([[before], values])[place])
+
+
+# -------------------------------------------------------------------------------------------- Brier score
+
+
+def integrated_brier_score(time: Any, event: Any, survival: Any, times: Any) -> float:
+    r"""How far off predicted probabilities of having no event are, mean over a span of time.
+
+    At a time :math:`t`, with :math:`S_i` the predicted probability that sample :math:`i` has no event up to
+    it and :math:`G` the share of samples that are followed for longer (Graf et al., Statistics in Medicine
+    18, 1999),
+
+    .. math:: BS(t) = \frac{1}{n} \sum_i \left[ \frac{S_i(t)^2 [t_i \le t, event_i]}{G(t_i-)}
+              + \frac{(1 - S_i(t))^2 [t_i > t]}{G(t)} \right]
+
+    integrated by trapezoids over `times` and divided by their span.  0 is perfect; 0.25 is what saying one
+    half of everybody gives.
+
+    Parameters
+    ----------
+    time, event : array of shape (n_samples,)
+        When, and whether it happened.
+    survival : array of shape (n_samples, n_times)
+        Probabilities of no event up to each of the times.
+    times : array of shape (n_times,)
+        Two or more, rising, before the last time at which a sample was seen.
+
+    Examples
+    --------
+    >>> integrated_brier_score([1, 2, 3, 4], [1, 1, 1, 1], [[0.5, 0.5]] * 4, [1, 3])
+    0.25
+    """
+    time, event = _check_survival(time, event, np.arange(len(time)))
+    survival, times = np.asarray(survival, dtype=np.float64), np.asarray(times, dtype=np.float64)
+    if times.ndim != 1 or len(times) < 2 or not (np.diff(times) > 0).all() or times[-1] >= time.max():
+        raise ValueError(f"two or more rising times before {time.max():g} are wanted, not {times.tolist()}")
+    if survival.shape != (len(time), len(times)) or not ((survival >= 0) & (survival <= 1)).all():
+        raise ValueError(
+            f"survival of shape {survival.shape} came; probabilities of shape {(len(time), len(times))} "
+            "are wanted, a row for each sample and a column for each time"
+        )
+    had = (time[:, None] <= times) & event[:, None]
+    early = had * survival**2 / _followed(time, event, time, before=True)[:, None]
+    late = (time[:, None] > times) * (1 - survival) ** 2 / _followed(time, event, times)
+    return float(np.trapezoid((early + late).mean(axis=0), times) / (times[-1] - times[0]))
 
 
 # -------------------------------------------------------------------------------------------- log-rank

@@ -61,6 +61,22 @@ class Difference:
 
 
 @dataclass(frozen=True)
+class Expectation:
+    """What to expect of a method on new samples, as a difference from the simplest one in the main metric.
+
+    Unlike :class:`Difference`, which is what the folds show, it rests on what was known before too: `mean`
+    and `deviation` are of the posterior, `worse` and `better` probabilities that it is so by more than the
+    region of equivalence.
+    """
+
+    method: str
+    mean: float
+    deviation: float
+    worse: float
+    better: float
+
+
+@dataclass(frozen=True)
 class PatternScores:
     """Samples that have the same views: how well each method does for them, out of fold.
 
@@ -119,11 +135,15 @@ class KernelMaps:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What the table says, in words.
+    """What is shown, and what to do.
 
-    `winner` is a method that is shown to be better than the simplest, None if there is none; `recommended`
-    the one to take, `best` the one with the best mean.  `headline` is one sentence, `details` more of them.
-    `python` is ten lines or so, and `command` one line, that use the recommended method.
+    Evidence: `winner` is a method that is shown to be better than the simplest, None if there is none;
+    `best` the one with the best mean.  Advice: `recommended` is the method to take, `expected` what to
+    expect of it, None of the simplest itself or where nothing can be said; `shown` says whether it is shown
+    to be better than the simplest.  `beyond_default` is how much better it is expected to be than the
+    `default`, the method that is used if none is named; None where that is not compared, or is the one.
+    `headline` is one sentence, `details` more of them.  `python` is ten lines or so, and `command` one
+    line, that use the recommended method.
     """
 
     simplest: str
@@ -134,6 +154,10 @@ class Recommendation:
     details: tuple[str, ...] = ()
     python: str = ""
     command: str = ""
+    expected: Expectation | None = None
+    shown: bool = False
+    default: str = ""
+    beyond_default: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +178,8 @@ class ComparisonResults:
         Best first by the main metric, those without scores last.
     differences : sequence of Difference
         Of every other method with scores to the simplest, in the order of the rows.
+    expectations : sequence of Expectation
+        Of the same methods, and of those that share but one fold with the simplest.
     names, observed : the V views, and (n, V) who has which
     group_metric : Metric
         What `patterns` are measured in.
@@ -184,6 +210,7 @@ class ComparisonResults:
     differences: Sequence[Difference]
     names: Sequence[str]
     observed: Array
+    expectations: Sequence[Expectation] = ()
     group_metric: Metric | None = None
     patterns: Sequence[PatternScores] = ()
     views: Sequence[ViewWorth] = ()

@@ -9,7 +9,13 @@ from sklearn.base import is_classifier, is_regressor
 
 from absentia.tasks._base import Interval, Metric, Predictions, Task
 from absentia.tasks._plan import Plan, make_kernels, order_samples, space_samples, take_samples
-from absentia.tasks.classification import Classification, Multilabel, is_unknown, weight_words
+from absentia.tasks.classification import (
+    Classification,
+    Multilabel,
+    balanced_accuracy,
+    is_unknown,
+    weight_words,
+)
 from absentia.tasks.completion import KernelCompletion, row_errors, score_hidden_rows
 from absentia.tasks.regression import Regression
 from absentia.tasks.survival import SurvivalAnalysis, concordance, concordance_gain

@@ -50,10 +50,14 @@ class Interval(NamedTuple):
 
 
 class Predictions(NamedTuple):
-    """What a model predicts of samples, and probabilities of the classes (n, classes) where it has them."""
+    """What a model predicts of samples, and probabilities where it has them.
+
+    `probabilities` are of the classes (n, classes), or of no event up to each of the `times` (n, times).
+    """
 
     values: Array
     probabilities: Array | None = None
+    times: Array | None = None
 
 
 class PreparedTargets(NamedTuple):
@@ -93,7 +97,6 @@ class Task:
     simplest: ClassVar[str]  # the method that ``compare`` holds all others against
     metrics: ClassVar[tuple[Metric, ...]]  # the first is what methods are ranked by
     pattern_metric: ClassVar[Metric | None] = None  # of samples that have the same views
-    main_score: ClassVar[str] = ""  # what a fit is said to reach
     prior_name: ClassVar[str] = ""  # what a prediction that knows nothing of a sample is called
     sections: ClassVar[frozenset[str]] = frozenset()  # of a fit's page: "hidden views", "contributions"
     max_validated: ClassVar[int | None] = None  # samples that a fit is cross-validated on at most
@@ -104,6 +107,11 @@ class Task:
     selection: ClassVar[str] = "chosen by cross-validation"  # how it is selected
     fold_words: ClassVar[str] = ""  # how folds are cut
     predicted_words: ClassVar[str] = ""  # what samples are once they are predicted
+
+    @property
+    def main_score(self) -> str:
+        """What a fit is said to reach: the metric that ``compare`` ranks by."""
+        return self.metrics[0].name
 
     # ------------------------------------------------------------------------------------------ targets
 

@@ -22,7 +22,16 @@ from absentia.methods.learning import AverageKernelSVC
 from absentia.methods.matrix import PMAClassifier
 from absentia.methods.models import Model, check_scores
 from absentia.methods.prediction import PerLabel
-from absentia.tasks._base import DEFAULT_FOLDS, Metric, Predictions, PreparedTargets, Task, view_weights
+from absentia.tasks._base import (
+    DEFAULT_FOLDS,
+    Interval,
+    Metric,
+    Predictions,
+    PreparedTargets,
+    Task,
+    normal_interval,
+    view_weights,
+)
 from absentia.tasks._plan import Plan
 
 _MIN_CLASS_SIZE = 3  # with fewer samples, some fold's training part could not be split again
@@ -43,7 +52,6 @@ class Classification(Task):
         Metric("log-loss", False, False, "mean of -log of the probability given to the true class"),
     )
     pattern_metric = metrics[1]
-    main_score = "accuracy"
     prior_name = _MAJORITY
     sections = frozenset({"hidden views", "contributions"})
     max_validated = 20_000
@@ -116,7 +124,7 @@ class Classification(Task):
 
     def output_rows(self, fitted: Any, rows: Any) -> tuple[list[list[str]], list[str]]:
         """Where weights of the classes decide against the most probable one, the remark says them."""
-        values, numbers = self.predict(fitted, rows)
+        values, numbers, _ = self.predict(fitted, rows)
         remarks = self._remarks(fitted, rows)
         if numbers is None:
             numbers = np.asarray(fitted.decision_function(rows)).reshape(len(rows), -1)
@@ -149,7 +157,11 @@ class Classification(Task):
         return [f"{len(np.unique(y))} classes"]
 
     def judge(self, y: Array, predicted: Mapping[str, Array], fold: Array) -> dict[str, dict[str, Any]]:
-        return {name: {"accuracy": float((values == y).mean())} for name, values in predicted.items()}
+        right = {name: values == y for name, values in predicted.items()}
+        return {
+            name: {"balanced accuracy": balanced_accuracy(y, own), "accuracy": float(own.mean())}
+            for name, own in right.items()
+        }
 
     def find_strength(self, fitted: Any) -> float | None:
         """C."""
@@ -164,7 +176,7 @@ class Classification(Task):
         width = probabilities.shape[1]
         told = range(1, 2) if width == 2 else range(width)  # of two classes one tells all
         return {
-            "balanced accuracy": float(np.mean([right[y == k].mean() for k in np.unique(y)])),
+            "balanced accuracy": balanced_accuracy(y, right).value,
             "accuracy": float(right.mean()),
             "AUC": _mean_area([(y == k, probabilities[:, k]) for k in told]),
             "log-loss": float(-np.log(own).mean()),
@@ -180,6 +192,20 @@ class Classification(Task):
 
     def check_predictions(self, predicted: Array, n_names: int) -> bool:
         return bool(((predicted == np.round(predicted)) & (predicted >= 0) & (predicted < n_names)).all())
+
+
+def balanced_accuracy(y: Array, right: Array) -> Interval:
+    """Share of samples that is right, mean over the classes that there are, and its 95 % interval.
+
+    `y` has the classes of the samples (n,), `right` whether each was predicted (n,).  Two samples right and
+    two wrong are added to every class for the interval (Agresti and Coull, The American Statistician 52,
+    1998): a small class of which all are right may have been lucky.
+    """
+    classes, codes = np.unique(y, return_inverse=True)
+    counts, hits = np.bincount(codes), np.bincount(codes, weights=right)
+    shares = (hits + 2) / (counts + 4)
+    error = np.sqrt((shares * (1 - shares) / (counts + 4)).sum()) / len(classes)
+    return normal_interval(float((hits / counts).mean()), float(error), 0.0, 1.0)
 
 
 def _class_weights(classifier: Any) -> Array:

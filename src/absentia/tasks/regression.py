@@ -27,7 +27,6 @@ class Regression(Task):
         Metric("RMSE", False, False, "root of the mean squared error, in units of the numbers"),
     )
     pattern_metric = metrics[1]
-    main_score = "R2"
     prior_name = _MEAN
     sections = frozenset({"hidden views"})
     wanted = "one number for each sample is wanted: --labels FILE:COLUMN"

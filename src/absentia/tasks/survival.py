@@ -12,11 +12,19 @@ import numpy as np
 
 from absentia.core import Array
 from absentia.data import KernelViews, Views
-from absentia.data.survival import Survival, as_survival, concordant_pairs
+from absentia.data.survival import (
+    Survival,
+    as_survival,
+    concordance_index,
+    concordant_pairs,
+    integrated_brier_score,
+    uno_concordance,
+)
 from absentia.tasks._base import Interval, Metric, Predictions, Task, jackknife_error, normal_interval
 from absentia.tasks._plan import Plan
 
 _MIN_EVENTS = 5
+_DECILES = np.arange(0.1, 0.95, 0.1)
 _ZERO_FILLED, _NO_MODEL = "cox, zero-filled kernels", "no model"
 
 
@@ -31,8 +39,14 @@ class SurvivalAnalysis(Task):
             True,
             "share of comparable pairs whose risks are in order; a half is chance",
         ),
+        Metric("Uno concordance", True, True, "the same, late events weighing as if nobody had been lost"),
+        Metric(
+            "Brier score",
+            False,
+            False,
+            "mean squared error of survival probabilities over time, as if nobody had been lost",
+        ),
     )
-    main_score = "concordance"
     prior_name = _NO_MODEL
     wanted = "times and events are wanted: --labels FILE:TIME,EVENT"
     lacking = ("a time or an event", "a time")
@@ -78,6 +92,14 @@ class SurvivalAnalysis(Task):
         cells = [[f"{x:.6g}" for x in row] for row in np.column_stack([risk, survival])]
         return cells, self._remarks(fitted, rows)
 
+    def predict(self, fitted: Any, rows: Any) -> Predictions:
+        """Risks, and survival at deciles of the times of training at which something happened."""
+        risk = super().predict(fitted, rows).values
+        if not hasattr(fitted, "event_times_"):
+            return Predictions(risk)
+        times = np.unique(np.quantile(fitted.event_times_, _DECILES, method="lower"))
+        return Predictions(risk, np.asarray(fitted.predict_survival_function(rows, times)), times)
+
     def predict_prior(self, train: Array) -> Any:
         return 0.0
 
@@ -96,11 +118,18 @@ class SurvivalAnalysis(Task):
         return getattr(fitted, "alpha_", None)
 
     def scores(self, y: Array, predicted: Predictions) -> dict[str, float | None]:
-        event = y[:, 1] == 1
-        right, pairs = (
-            concordant_pairs(y[:, 0], event, predicted.values) if event.any() else np.zeros((2, 1))
-        )
-        return {"concordance": float(right.sum() / pairs.sum()) if pairs.any() else None}
+        time, event = y[:, 0], y[:, 1] == 1
+        scores: dict[str, float | None] = dict.fromkeys(metric.name for metric in self.metrics)
+        if event.any() and concordant_pairs(time, event, predicted.values)[1].any():
+            scores["concordance"] = concordance_index(time, event, predicted.values)
+            scores["Uno concordance"] = uno_concordance(time, event, predicted.values)
+        if event.any() and predicted.times is not None:
+            seen = predicted.times < time.max()
+            probabilities = np.asarray(predicted.probabilities)[:, seen]
+            if seen.sum() > 1:
+                times = predicted.times[seen]
+                scores["Brier score"] = integrated_brier_score(time, event, probabilities, times)
+        return scores
 
 
 def _event_quartiles(fitted: Any) -> Array:

@@ -44,7 +44,7 @@ def test_it_ends_with_a_sentence_a_table_a_page_and_what_to_do_next(data, compar
     assert compared.returncode == 0, compared.stderr
     lines = compared.stdout.splitlines()
     assert lines[1] == "8 trials: 0 are there already, 8 to run"
-    assert lines[2].startswith(("No clear winner: average, the simplest", "Take linear"))
+    assert lines[2].startswith(("Take average, the simplest: balanced accuracy", "Take linear: balanced"))
     page = (data / "out" / "report.html").read_text()
     assert lines[2].split(" (")[0] in page
     table = pd.read_csv(data / "out" / "table.csv", index_col=0)
@@ -74,7 +74,18 @@ def test_json_is_for_programs(data, compared):
     found = json.loads(run("report", data / "out", "--json").stdout)
     assert found["sentence"] == compared.stdout.splitlines()[2]
     assert found["trials"] == {"done": 8, "wanted": 8}
-    assert {row["method"] for row in found["methods"]} == {"average", "linear"}
+    rows = {row["method"]: row for row in found["methods"]}
+    assert rows.keys() == {"average", "linear"}
+    assert found["recommended"] in rows
+    assert (found["default"], found["beyond default"]) == ("auto", None)  # which was not tried
+    assert rows["average"]["expected"] is None
+    linear = rows["linear"]
+    assert abs(linear["expected"]) < abs(linear["difference"]) + 0.02
+    assert 0 < linear["chance worse"] + linear["chance better"] < 1
+    if found["recommended"] == "linear":
+        assert found["expected"]["mean"] == linear["expected"]
+    else:
+        assert (found["expected"], found["shown"]) == (None, False)
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """absentia fit and absentia predict, from files to files."""
 
 import csv
+import re
 import signal
 import subprocess
 import sys
@@ -51,6 +52,7 @@ def test_fit_then_predict_is_right_far_more_often_than_chance(folder, tmp_path):
         assert word in said
     for word in ("averaged kernel SVM", "most frequent class", "model: model.npz", "report: model.html"):
         assert word in said
+    assert re.search(r"cross-validated +balanced accuracy +95% interval +accuracy", said)
     out = tmp_path / "p.csv"
     result = run("predict", "model.npz", "new.npz", "-o", out, cwd=folder)
     assert result.returncode == 0, result.stderr
@@ -65,7 +67,9 @@ def test_fit_then_predict_is_right_far_more_often_than_chance(folder, tmp_path):
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-4)
     had = np.array([[row[f"view={name}"] == "1" for name in new.names] for row in rows])
     np.testing.assert_array_equal(had, new.observed)
-    assert models.load(folder / "model.npz").about["method"] == "amkl-convex"
+    about = models.load(folder / "model.npz").about
+    assert about["method"] == "amkl-convex"
+    assert about["cross-validated balanced accuracy"] > 0.8
 
 
 def test_what_is_predicted_is_what_the_model_predicts(folder, tmp_path):

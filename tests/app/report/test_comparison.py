@@ -315,16 +315,25 @@ def test_the_region_is_said_in_words():
     assert "up to 1 point either way" in render_comparison(make_findings())
 
 
+def test_what_is_expected_stands_beside_what_was_measured():
+    results = make_findings()
+    assert differences(results)[1][0][6] == "–"
+    expected = [found.Expectation(d.method, d.mean / 2, 0.01, 0.1, 0.5) for d in results.differences]
+    _, rows = differences(dataclasses.replace(results, expectations=expected))
+    for row, one in zip(rows, expected, strict=True):
+        assert float(row[6].replace("−", "-")) == pytest.approx(100 * one.mean, abs=0.051)
+
+
 def test_without_right_and_wrong_there_are_no_counts():
     results = make_findings()
     bare = [dataclasses.replace(d, wins=None, losses=None, p_mcnemar=None) for d in results.differences]
     table, rows = differences(results)
     first = results.differences[0]
     assert "McNemar" in table
-    assert rows[0][6] == f"{first.wins} : {first.losses}"
+    assert rows[0][7] == f"{first.wins} : {first.losses}"
     table, rows = differences(dataclasses.replace(results, differences=bare))
     assert "McNemar" not in table
-    assert len(rows[0]) == 6
+    assert len(rows[0]) == 7
 
 
 def test_what_cannot_be_told_is_not_drawn():

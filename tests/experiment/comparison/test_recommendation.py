@@ -19,7 +19,7 @@ from absentia.experiment.comparison._recommendation import (
     format_seconds,
     recommend,
 )
-from absentia.experiment.results import Difference, Interval, MethodRow, Metric
+from absentia.experiment.results import Difference, Expectation, Interval, MethodRow, Metric
 
 METRICS = [
     Metric("accuracy", True, True, ""),
@@ -72,7 +72,17 @@ def evidence(draw):
         rows.append(MethodRow("skipped", "", False, left_out="takes features"))
     none = math.inf
     rows.sort(key=lambda r: -sign * r.scores[metric.name].value if r.scores else none)
-    return Evidence(metric, draw(st.sampled_from([0.0, 0.01, 0.05])), SIMPLEST, rows, found, 100)
+    shrinkage, default = (
+        draw(st.sampled_from([0.0, 0.5, 1.0])),
+        draw(st.sampled_from(["m0", "m3", "other"])),
+    )
+    expected = [expectation(one.method, shrinkage * one.mean) for one in found]
+    region = draw(st.sampled_from([0.0, 0.01, 0.05]))
+    return Evidence(metric, region, SIMPLEST, rows, found, expected, default)
+
+
+def expectation(method, mean, worse=0.07, better=0.76):
+    return Expectation(method, mean, 0.02, worse, better)
 
 
 def told(found):
@@ -98,30 +108,30 @@ def test_a_winner_is_shown_to_be_better_and_never_failed(found):
 
 @settings(max_examples=150, deadline=None)
 @given(evidence())
-def test_the_cheapest_within_reach_of_the_best_winner_is_recommended(found):
-    said = told(found)
+def test_recommended_is_what_is_expected_to_lose_least_within_the_region(found):
+    said, expected = told(found), found.expected
     assert said.simplest == SIMPLEST
     if not found.measured:
         assert (said.winner, said.recommended) == (None, SIMPLEST)
         return
     assert said.recommended in found.measured
     assert found.score(said.best) == max(map(found.score, found.measured))
-    if said.winner is None:
-        if SIMPLEST in found.measured:
-            assert said.recommended == SIMPLEST
-        else:
-            assert said.recommended == said.best
+    assert said.shown == (said.recommended in found.winners)
+    if SIMPLEST not in found.measured:
+        assert said.recommended == said.best
         return
-    near = [
-        m for m in [SIMPLEST, *found.winners] if told_gap(found, said.winner, m) < found.equivalence + 1e-9
-    ]
+    near = [m for m in expected if max(expected.values()) - expected[m] < found.equivalence + 1e-9]
     assert said.recommended in near
-    assert cost(found, said.recommended) == min(cost(found, m) for m in near)
-
-
-def told_gap(found, winner, method):
-    own = found.by_method
-    return own[winner].mean - (own[method].mean if method in own else 0.0)
+    assert said.recommended == SIMPLEST or not found.row(said.recommended).failed
+    if found.default in near:
+        assert said.recommended == found.default
+    else:
+        assert cost(found, said.recommended) == min(cost(found, m) for m in near)
+    if found.default in expected and said.recommended != found.default:
+        assert said.beyond_default == expected[said.recommended] - expected[found.default]
+        assert said.beyond_default > found.equivalence - 0.05 - 1e-9
+    else:
+        assert said.beyond_default is None
 
 
 def cost(found, method):
@@ -140,31 +150,28 @@ def test_the_headline_says_what_the_table_says(found):
         assert ("every method failed" in line) == all(row.failed for row in tried)
         return
     assert said.recommended in line
+    assert "nan" not in line
     assert found.metric.format(found.row(said.recommended).scores[found.metric.name].value) in line
-    has_simplest = SIMPLEST in found.measured
-    assert line.startswith("No clear winner") == (said.winner is None and has_simplest)
-    assert line.startswith("No verdict") == (not has_simplest)
-    claimed = re.findall(r"Take (\S+): ", line) + re.findall(r"(\S+) is better by", line)
-    assert bool(claimed) == (said.winner is not None)
-    for method in claimed:
-        one = found.by_method[method]
-        assert _is_better(one)
-        assert not found.row(method).failed
-        assert _points(found, one.mean) in line
-    if line.startswith("Take"):
-        one = found.by_method[said.recommended]
-        assert _format_p(one.adjusted) in line
-        assert "nan" not in line
-        assert f"for {len(found.differences)} comparison" in line
-    if line.startswith("No clear winner") and "as good as anything else as far" in line:
-        assert not any(_is_better(one) for one in found.differences)
-        assert found.differences
+    assert line.startswith("No verdict") == (SIMPLEST not in found.measured)
+    if line.startswith("No verdict") or said.recommended == SIMPLEST:
+        assert "shown" not in line
+        return
+    one = found.by_method[said.recommended]
+    assert line.startswith(f"Take {said.recommended}: ")
+    assert ("; shown at the 5% level" in line) == _is_better(one) == said.shown
+    assert ("; not shown at the 5% level" in line) == (not said.shown)
+    assert _format_p(one.adjusted) in line
+    assert f"for {len(found.differences)} comparison" in line
+    assert _points(found, abs(said.expected.mean)) in line
 
 
 LISTS = {
-    "Also shown to be better than plain": lambda found, one: (
-        _is_better(one) and one.method in found.winners
-    ),
+    **{
+        f"{words} to be better than plain": lambda found, one: (
+            _is_better(one) and one.method in found.winners
+        )
+        for words in ("Also shown", "Shown")
+    },
     "Shown to be better than plain, but failed at times": lambda found, one: (
         _is_better(one) and found.row(one.method).failed
     ),
@@ -192,16 +199,21 @@ def test_details_name_nobody_for_what_they_are_not(found):
             assert own[best[1]].mean > 0
             assert not _is_better(own[best[1]])
             assert best[2] == _points(found, own[best[1]].mean)
-        elif still := re.match(r"(\S+) is better still", sentence):
-            assert still[1] == said.winner
-            assert told_gap(found, said.winner, said.recommended) <= found.equivalence + 1e-9
+        elif still := re.match(r"(\S+) is expected .* better still", sentence):
+            assert found.expected[still[1]] == max(found.expected.values())
+            assert found.expected[still[1]] - found.expected[said.recommended] <= found.equivalence + 1e-9
+        elif beside := re.match(r"(\S+) is expected (.*) better than (\S+), the default", sentence):
+            assert (beside[1], beside[3]) == (said.recommended, said.default)
+            assert beside[2] == _points(found, said.beyond_default)
+        elif sentence.startswith("Nothing is expected to beat"):
+            assert said.recommended == said.default
         elif head == "Failed at least once":
             assert all(found.row(name).failed for name in names.split(";")[0].split(" and ")[0].split(", "))
         else:
             assert sentence.startswith(f"A fit of {said.recommended} took ")
     assert len(listed) == len(set(listed))  # nobody is two things
-    assert not {said.recommended, said.winner} & set(listed)
-    worse = [d.method for d in found.differences if _is_worse(d)]
+    assert said.recommended not in listed
+    worse = [d.method for d in found.differences if _is_worse(d) and d.method != said.recommended]
     if 0 < len(worse) <= 5:
         assert set(worse) <= set(listed)
 
@@ -218,64 +230,83 @@ def difference(method, mean, adjusted, same=0.0):
     return Difference(method, mean, mean - 0.01, mean + 0.01, adjusted, adjusted, 0.0, same, 1 - same)
 
 
-def of(rows, found, equivalence=0.01, metric=ACCURACY):
-    return Evidence(metric, equivalence, SIMPLEST, rows, found, 120)
+def of(rows, found, equivalence=0.01, metric=ACCURACY, shrinkage=0.5, default=""):
+    expected = [expectation(one.method, shrinkage * one.mean) for one in found]
+    return Evidence(metric, equivalence, SIMPLEST, rows, found, expected, default)
 
 
-def test_a_winner_in_words():
+def test_what_is_shown_in_words():
     rows = [row("a", 0.85, 4.0), row(SIMPLEST, 0.8, 0.5)]
     said = told(of(rows, [difference("a", 0.05, 0.003)]))
     assert said.headline == (
-        "Take a: accuracy 85.0%, 5 points better than plain, the simplest "
+        "Take a: accuracy 85.0%, expected 2.5 points better than plain, 76% chance of being better, "
+        "7% of being worse; shown at the 5% level "
         "(95% interval 4.0 to 6.0, p = 0.003 after correction for 1 comparison)."
     )
     assert said.details == (
         "A fit of a took 4 s of one core and 20 MB of memory, 8 times what plain takes.",
     )
+    assert (said.winner, said.shown, said.beyond_default) == ("a", True, None)
 
 
-def test_the_cheaper_of_two_near_winners_is_taken():
+def test_what_is_not_shown_is_recommended_and_said_to_be_so():
+    rows = [row("a", 0.85, 4.0), row(SIMPLEST, 0.8, 0.5)]
+    said = told(of(rows, [difference("a", 0.05, 0.3)]))
+    assert (said.winner, said.recommended, said.shown) == (None, "a", False)
+    assert "7% of being worse; not shown at the 5% level (95% interval" in said.headline
+    weak = told(of(rows, [difference("a", 0.05, 0.3)], shrinkage=0.1))
+    assert (weak.recommended, weak.expected) == (SIMPLEST, None)
+    assert weak.headline == (
+        "Take plain, the simplest: accuracy 80.0%, and nothing is expected to be better by more than "
+        "1 point."
+    )
+    assert weak.details[0].startswith("a is expected 0.5 points better still, no more than the 1 point")
+    assert weak.details[1].startswith("a had the best mean, 5 points better than plain, which could be")
+
+
+def test_the_default_is_taken_where_nothing_is_expected_to_beat_it():
+    rows = [row("a", 0.86, 1.0), row("usual", 0.85, 9.0), row(SIMPLEST, 0.8, 0.5)]
+    near = [difference("a", 0.06, 0.2), difference("usual", 0.05, 0.2)]
+    said = told(of(rows, near, default="usual"))
+    assert (said.recommended, said.beyond_default) == ("usual", None)
+    assert said.details[0] == "Nothing is expected to beat usual, the default, by more than 1 point."
+    far = [difference("a", 0.08, 0.2), difference("usual", 0.05, 0.2)]
+    said = told(of(rows, far, default="usual"))
+    assert (said.recommended, said.beyond_default) == ("a", pytest.approx(0.015))
+    assert said.details[0] == "a is expected 1.5 points better than usual, the default."
+
+
+def test_the_cheaper_of_two_that_are_near_is_taken():
     rows = [row("dear", 0.86, 9.0), row("cheap", 0.85, 2.0), row(SIMPLEST, 0.8, 0.5)]
-    said = told(of(rows, [difference("dear", 0.06, 0.001), difference("cheap", 0.05, 0.01)]))
-    assert (said.winner, said.recommended) == ("dear", "cheap")  # .86 - .85 is more than .01 by rounding
-    assert (
-        said.details[0]
-        == "dear is better still by 1 point, no more than the 1 point within which the cheapest is taken."
+    near = [difference("dear", 0.06, 0.001), difference("cheap", 0.05, 0.01)]
+    said = told(of(rows, near, shrinkage=1.0))
+    assert (said.winner, said.recommended) == ("dear", "cheap")  # .06 - .05 is more than .01 by rounding
+    assert said.details[0] == (
+        "dear is expected 1 point better still, no more than the 1 point within which the cheapest is "
+        "taken."
     )
-    further = [row("dear", 0.865, 9.0), *rows[1:]]
-    assert (
-        told(of(further, [difference("dear", 0.065, 0.001), difference("cheap", 0.05, 0.01)])).recommended
-        == "dear"
-    )
-
-
-def test_a_winner_that_wins_too_little_is_not_worth_it():
-    rows = [row("a", 0.805, 4.0), row(SIMPLEST, 0.8, 0.5)]
-    said = told(of(rows, [difference("a", 0.005, 0.001)]))
-    assert (said.winner, said.recommended) == ("a", SIMPLEST)
-    assert said.headline == (
-        "plain, the simplest, will do (accuracy 80.0%): a is better by 0.5 points, more than chance, "
-        "but no more than the 1 point that count."
-    )
+    assert "Also shown to be better than plain: dear." in said.details
+    far = [difference("dear", 0.065, 0.001), difference("cheap", 0.05, 0.01)]
+    assert told(of(rows, far, shrinkage=1.0)).recommended == "dear"
 
 
 def test_what_failed_is_no_winner_but_is_told():
     rows = [row("a", 0.85, 4.0, failed=1), row(SIMPLEST, 0.8, 0.5)]
     said = told(of(rows, [difference("a", 0.05, 0.001)]))
-    assert said.headline.startswith(
-        "No clear winner: plain, the simplest, is as good as anything else that never failed"
+    assert (
+        said.headline
+        == "Take plain, the simplest: nothing else is measured without failing (accuracy 80.0%)."
     )
     assert "Shown to be better than plain, but failed at times: a." in said.details
     assert "Failed at least once: a; the table says why." in said.details
 
 
-def test_without_a_test_nothing_is_said_of_chance():
-    said = told(of([row("a", 0.9), row(SIMPLEST, 0.8)], []))
-    assert said.headline.startswith(
-        "No clear winner: plain, the simplest, is held against others on a single draw"
-    )
+def test_without_a_test_nothing_is_shown():
+    rows = [row("a", 0.9), row(SIMPLEST, 0.8)]
+    said = told(Evidence(ACCURACY, 0.01, SIMPLEST, rows, [], [expectation("a", 0.02)]))
+    assert said.headline.endswith("7% of being worse; nothing is shown by a single draw.")
     alone = told(of([row(SIMPLEST, 0.8)], []))
-    assert "is the only one that is measured" in alone.headline
+    assert "nothing else is measured (" in alone.headline
 
 
 def test_the_simplest_failed_or_is_to_come():
@@ -307,7 +338,7 @@ def test_errors_are_better_when_smaller():
     rows = [row("a", 0.4, name="log-loss"), row(SIMPLEST, 0.5, name="log-loss")]
     said = told(of(rows, [difference("a", 0.1, 0.001)], 0.005, loss))
     assert (said.best, said.winner) == ("a", "a")
-    assert said.headline.startswith("Take a: log-loss 0.4, 0.1 better than plain")
+    assert said.headline.startswith("Take a: log-loss 0.4, expected 0.05 better than plain")
 
 
 def test_better_but_practically_the_same_is_called_one_thing():

@@ -183,6 +183,10 @@ def _as_json(comparison: Comparison) -> dict[str, Any]:
         "sentence": recommendation.headline,
         "details": list(recommendation.details),
         "recommended": recommendation.recommended,
+        "shown": recommendation.shown,
+        "expected": None if recommendation.expected is None else asdict(recommendation.expected),
+        "default": recommendation.default,
+        "beyond default": recommendation.beyond_default,
         "winner": recommendation.winner,
         "simplest": recommendation.simplest,
         "metric": results.metric.name,
@@ -197,12 +201,15 @@ def _ranking_table(comparison: Comparison) -> Table:
     results, words = comparison.results, comparison.study.format_score
     table = make_table()
     simplest = f"to {results.recommendation.simplest}"
-    for name in ("method", results.metric.name, "95% interval", simplest, "p (Holm)", "CPU s"):
+    heads = ("method", results.metric.name, "95% interval", simplest, "p (Holm)", "expected", "CPU s")
+    for name in heads:
         table.add_column(name, justify="left" if name == "method" else "right", no_wrap=True)
     table.add_column("remark", overflow="ellipsis", no_wrap=True)
     differences = {difference.method: difference for difference in results.differences}
+    expectations = {one.method: one for one in results.expectations}
     for row in results.rows:
         score, other = row.scores.get(results.metric.name), differences.get(row.method)
+        expected = expectations.get(row.method)
         form = "{:+.1f}" if results.metric.share else "{:+.3g}"
         factor = 100 if results.metric.share else 1
         table.add_row(
@@ -211,6 +218,7 @@ def _ranking_table(comparison: Comparison) -> Table:
             f"{words(score.low)} to {words(score.high)}" if score and isfinite(score.low) else "-",
             form.format(factor * other.mean) if other else "-",
             f"{other.adjusted:.3f}" if other else "-",
+            form.format(factor * expected.mean) if expected else "-",
             "-" if row.cpu is None else f"{row.cpu:.2f}",
             escape_text(_remark(row))[:60],
         )

@@ -18,7 +18,6 @@ from absentia.app.report._format import (
     format_percent,
     format_points,
     shorten,
-    wilson_interval,
 )
 from absentia.app.report._page import (
     BAR,
@@ -50,6 +49,7 @@ from absentia.core import Array
 from absentia.core.svg import Markup, fill
 from absentia.data.statistics import mcnemar
 from absentia.experiment import Gain
+from absentia.tasks import balanced_accuracy
 
 _MAX_CLASSES = 12  # of tables by class and view
 _MAX_FEATURES = 10
@@ -90,13 +90,13 @@ def render_classification(story: ClassificationStory) -> str:
 
 def _list_figures(story: ClassificationStory) -> list[tuple[str, str]]:
     n = story.n_samples
-    hits = {name: int(story.right(name).sum()) for name in story.predictions}
-    best = max((name for name in hits if name != story.method), key=hits.__getitem__, default=None)
-    others = [(format_percent(hits[best], n), f"with the better baseline, {best}")] if best else []
+    scores = {name: balanced_accuracy(story.truth, story.right(name)).value for name in story.predictions}
+    best = max((name for name in scores if name != story.method), key=scores.__getitem__, default=None)
+    others = [(f"{100 * scores[best]:.1f}%", f"with the better baseline, {best}")] if best else []
     n_all = format_number(max(story.n_all, n))
     n_views = format_count(story.n_views, "view")
     return [
-        (format_percent(hits[story.method], n), f"right in cross-validation with {story.method}"),
+        (f"{100 * scores[story.method]:.1f}%", f"balanced accuracy, cross-validated, with {story.method}"),
         *others,
         (format_number(max(story.n_learned, n)), f"samples learned from, of {n_all}"),
         (format_number(len(story.classes)), f"classes, seen in {n_views}"),
@@ -107,25 +107,21 @@ def _list_figures(story: ClassificationStory) -> list[tuple[str, str]]:
 
 
 def _make_accuracy_section(story: ClassificationStory) -> Section:
-    """Accuracy of each method, overall and as the mean over classes."""
-    hits = {name: int(story.right(name).sum()) for name in story.predictions}
-    n = story.n_samples
+    """Balanced accuracy of each method, and the share of all samples that is right."""
+    scores = {name: balanced_accuracy(story.truth, story.right(name)) for name in story.predictions}
 
     def describe(name: str) -> list[str | Cell]:
-        low, high = (100 * end for end in wilson_interval(hits[name], n))
-        right = story.right(name)
-        balanced = np.mean([right[story.truth == c].mean() for c in np.unique(story.truth)])
-        return [
-            format_percent(hits[name], n),
-            f"{low:.1f} to {high:.1f}%",
-            f"{100 * balanced:.1f}%",
-            bar_cell(100 * hits[name] / n, (low, high)),
-        ]
+        value, low, high = (100 * number for number in scores[name])
+        accuracy = format_percent(int(story.right(name).sum()), story.n_samples)
+        return [f"{value:.1f}%", f"{low:.1f} to {high:.1f}%", accuracy, bar_cell(value, (low, high))]
 
-    table = make_method_table("Accuracy", ["Accuracy", "95% interval", "Mean over classes"], hits, describe)
+    columns = ["Balanced accuracy", "95% interval", "Accuracy"]
+    values = {name: score.value for name, score in scores.items()}
+    table = make_method_table("Balanced accuracy", columns, values, describe)
     lead = (
         "Every sample was classified once by a model that had not seen it; the baselines had the same "
-        "folds."
+        "folds. Balanced accuracy is the share of samples that is right, mean over classes; accuracy is "
+        "that of all samples, in which large classes count most."
     )
     blocks = [table, sentences(_compare_with_baselines(story)), *_make_candidates(story)]
     return Section("accuracy", "Accuracy", "How often it is right", lead, blocks)

@@ -70,9 +70,12 @@ _READING = {
     "Practically the same": "Differences up to the region of equivalence are too small to matter, "
     "whatever their p value. The probabilities of worse, same and better weigh the same folds; “not "
     "shown to be better” is not “shown to be the same”.",
-    "What is recommended": "If methods are shown to be better than the simplest: the cheapest of those "
-    "that are practically as good as the best of them. If none is, the simplest: a lead that could be "
-    "chance is no reason for more work.",
+    "What is shown, and what to do": "Shown to be better is what the tests say, at the 5% level. One "
+    "method has to be taken all the same: recommended is the one that is expected to lose least on new "
+    "samples. What is expected is the measured difference, drawn towards what was known before the "
+    "comparison (how methods did on other small cohorts, where that is known, else no difference), the "
+    "more so the less the folds agree. Of methods within the region of equivalence of the best, the "
+    "default is taken if it is one of them, else the cheapest.",
     "Failures": "A fit that failed has no score. A method that failed now and then is compared where it "
     "did not, which may flatter it; one that always failed stands at the end of the table with its error.",
     "What this cannot say": "The best of many is likely to look better here than on new samples, and "
@@ -288,6 +291,7 @@ def _make_differences_section(results: ComparisonResults) -> Section | None:
         Column("95% interval", css="between", full="Difference, 95% interval"),
         Column("Probability", css="stack", full="Probabilities"),
         Column("p", note="Holm", full="p, Holm"),
+        Column("Expected", note=fmt.unit, title="The difference to expect on new samples"),
     ]
     if counted:
         columns += [
@@ -330,6 +334,7 @@ def _make_difference_row(
         interval,
         _draw_probabilities(d, words),
         format_p_cell(d.adjusted),
+        next((fmt.difference(one.mean) for one in results.expectations if one.method == d.method), DASH),
     ]
     if counted:
         wins, losses = (DASH if x is None else format_number(x) for x in (d.wins, d.losses))
@@ -357,7 +362,8 @@ def _explain_tests(simplest: str, n_methods: int, counted: bool) -> Markup:
     methods = "method" if n_methods == 1 else "methods"
     words = (
         "p, Holm: how often a difference as large would come about if there were none, corrected for the "
-        f"overlap of training sets and for comparing {n_methods} {methods} at once."
+        f"overlap of training sets and for comparing {n_methods} {methods} at once. Expected: the "
+        "difference drawn towards what was known before, on which the recommendation rests."
     )
     if counted:
         words += (

@@ -1,20 +1,22 @@
-"""Which method to take: what the table says, in sentences that it supports, and how to use the method.
+"""Which method to take, in sentences that the table supports, and how to use the method.
 
-A method is a winner if it is shown to be better than the simplest one: corrected resampled t test, after
-Holm's correction for all that were tried.  Recommended is the cheapest of the winners, and of the simplest,
-that lies within the region of equivalence of the best winner; without a winner it is the simplest.
+What is shown and what to do are two things.  A method is *shown* to be better than the simplest one by the
+corrected resampled t test, after Holm's correction for all that were tried; one that never failed is a
+winner.  *Recommended* is the method that is expected to lose least on new samples: of the largest expected
+score (:mod:`._expectation`), which may well not be shown.  Of those within the region of equivalence of
+it, that is the default if it is one of them, else the cheapest.
 """
 
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sklearn.pipeline import Pipeline
 
 from absentia.experiment.comparison._data import TaskData
 from absentia.experiment.comparison._design import make_plan
-from absentia.experiment.results import Difference, MethodRow, Recommendation
+from absentia.experiment.results import Difference, Expectation, MethodRow, Recommendation
 from absentia.kernels import ViewKernels
 from absentia.methods.prediction import PerLabel
 from absentia.tasks import Metric
@@ -27,14 +29,18 @@ _MAX_NAMED = 5
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a recommendation rests on: `rows`, the best first, and differences to the `simplest`."""
+    """What a recommendation rests on: `rows`, the best first, and differences to the `simplest`.
+
+    `expectations` are of the same differences, and `default` is the method that is used if none is named.
+    """
 
     metric: Metric
     equivalence: float
     simplest: str
     rows: Sequence[MethodRow]
     differences: Sequence[Difference]
-    n_samples: int
+    expectations: Sequence[Expectation] = ()
+    default: str = ""
 
     def row(self, method: str) -> MethodRow:
         return next(row for row in self.rows if row.method == method)
@@ -51,6 +57,14 @@ class Evidence:
     @property
     def by_method(self) -> Mapping[str, Difference]:
         return {one.method: one for one in self.differences}
+
+    @property
+    def expected(self) -> Mapping[str, float]:
+        """Expected differences to the simplest of what is measured and never failed; its own is zero."""
+        means = {self.simplest: 0.0} | {one.method: one.mean for one in self.expectations}
+        sound = [m for m in self.measured if m != self.simplest and not self.row(m).failed]
+        first = [self.simplest] if self.simplest in self.measured else []  # so that it has its way in a tie
+        return {method: means[method] for method in (*first, *sound) if method in means}
 
     @property
     def better(self) -> list[str]:
@@ -73,34 +87,37 @@ def _is_worse(difference: Difference) -> bool:
 
 def recommend(evidence: Evidence) -> Recommendation:
     """In words, but for how to use the method."""
+    simplest, default = evidence.simplest, evidence.default
     if not evidence.measured:
-        return Recommendation(
-            evidence.simplest, evidence.simplest, None, evidence.simplest, _nothing(evidence)
-        )
+        return Recommendation(simplest, simplest, None, simplest, _nothing(evidence), default=default)
     best = max(evidence.measured, key=evidence.score)
-    winners = evidence.winners
-    recommended = _recommended(evidence, winners)
-    winner = max(winners, key=evidence.score) if winners else None
+    winners, expected = evidence.winners, evidence.expected
+    recommended = _recommended(evidence) if simplest in expected else best
+    beyond = None
+    if recommended != default and {default, recommended} <= expected.keys():
+        beyond = expected[recommended] - expected[default]
     return Recommendation(
-        evidence.simplest,
+        simplest,
         best,
-        winner,
+        max(winners, key=evidence.score) if winners else None,
         recommended,
-        _headline(evidence, winner, recommended),
-        tuple(_details(evidence, best, winner, recommended)),
+        _headline(evidence, recommended),
+        tuple(_details(evidence, best, recommended)),
+        expected=next((one for one in evidence.expectations if one.method == recommended), None),
+        shown=recommended in winners,
+        default=default,
+        beyond_default=beyond,
     )
 
 
-def _recommended(evidence: Evidence, winners: Sequence[str]) -> str:
-    if not winners:
-        return (
-            evidence.simplest
-            if evidence.simplest in evidence.measured
-            else max(evidence.measured, key=evidence.score)
-        )
-    top, room = max(map(evidence.score, winners)), (1 + _ROUNDING) * evidence.equivalence
-    near = [m for m in (evidence.simplest, *winners) if top - evidence.score(m) <= room]
-    return min(near, key=lambda m: (_cpu(evidence.row(m)), -evidence.score(m)))
+def _recommended(evidence: Evidence) -> str:
+    """The default if it is near what is expected to be best, else the cheapest of what is."""
+    expected, room = evidence.expected, (1 + _ROUNDING) * evidence.equivalence
+    top = max(expected.values())
+    near = [method for method, mean in expected.items() if top - mean <= room]
+    if evidence.default in near:
+        return evidence.default
+    return min(near, key=lambda method: (_cpu(evidence.row(method)), -expected[method]))
 
 
 def _cpu(row: MethodRow) -> float:
@@ -110,78 +127,100 @@ def _cpu(row: MethodRow) -> float:
 # -------------------------------------------------------------------------------------------- sentences
 
 
-def _headline(evidence: Evidence, winner: str | None, recommended: str) -> str:
-    level = _level(evidence, recommended)
-    if evidence.simplest not in evidence.measured:
-        why = "failed" if evidence.row(evidence.simplest).failed else "is not measured yet"
+def _headline(evidence: Evidence, recommended: str) -> str:
+    level, simplest = _level(evidence, recommended), evidence.simplest
+    if simplest not in evidence.measured:
+        why = "failed" if evidence.row(simplest).failed else "is not measured yet"
         return (
-            f"No verdict: {evidence.simplest}, the simplest method, {why}, and there is nothing to hold "
+            f"No verdict: {simplest}, the simplest method, {why}, and there is nothing to hold "
             f"the others against; {recommended} had the best mean ({level})."
         )
-    if winner is None:
-        return f"No clear winner: {recommended}, the simplest, {_no_worse(evidence)} ({level})."
-    if recommended == evidence.simplest:
-        other = evidence.by_method[winner]
+    if len(evidence.expected) == 1:
+        failing = "" if len(evidence.measured) == 1 else " without failing"
+        return f"Take {simplest}, the simplest: nothing else is measured{failing} ({level})."
+    if recommended == simplest:
         return (
-            f"{recommended}, the simplest, will do ({level}): {winner} is better by "
-            f"{_points(evidence, other.mean)}, more than chance, but no more than the "
-            f"{_points(evidence, evidence.equivalence)} that count."
+            f"Take {simplest}, the simplest: {level}, and nothing is expected to be better by more than "
+            f"{_points(evidence, evidence.equivalence)}."
         )
-    own, many = evidence.by_method[recommended], "s" if len(evidence.differences) > 1 else ""
-    return (
-        f"Take {recommended}: {level}, "
-        f"{_points(evidence, own.mean)} better than {evidence.simplest}, the simplest "
-        f"({_sure(evidence, own)} for {len(evidence.differences)} comparison{many})."
+    return f"Take {recommended}: {level}, {_advice(evidence, recommended)}."
+
+
+def _advice(evidence: Evidence, method: str) -> str:
+    """What to expect of a method other than the simplest, and whether that is shown."""
+    one = next(one for one in evidence.expectations if one.method == method)
+    side = "worse" if one.mean < 0 else "better"
+    words = (
+        f"expected {_points(evidence, abs(one.mean))} {side} than {evidence.simplest}, "
+        f"{_chance(one.better)} chance of being better, {_chance(one.worse)} of being worse"
     )
+    difference = evidence.by_method.get(method)
+    if difference is None:
+        return f"{words}; nothing is shown by a single draw"
+    many = "s" if len(evidence.differences) > 1 else ""
+    sure = f"({_sure(evidence, difference)} for {len(evidence.differences)} comparison{many})"
+    shown = "shown" if _is_better(difference) else "not shown"
+    return f"{words}; {shown} at the {_SIGNIFICANCE:.0%} level {sure}"
 
 
-def _no_worse(evidence: Evidence) -> str:
-    """What can be said of the simplest where nothing wins."""
-    if len(evidence.measured) == 1:
-        return "is the only one that is measured"
-    if not evidence.differences:
-        return "is held against others on a single draw, which tells nothing of chance"
-    others = "anything else that never failed" if evidence.better else "anything else"
-    return f"is as good as {others} as far as {evidence.n_samples} samples can tell"
+def _chance(probability: float) -> str:
+    return "< 1%" if 0 < probability < 0.005 else f"{probability:.0%}"
 
 
-def _details(evidence: Evidence, best: str, winner: str | None, recommended: str) -> Iterator[str]:
+def _details(evidence: Evidence, best: str, recommended: str) -> Iterator[str]:
+    yield from _alternatives(evidence, recommended)
     simplest, one = evidence.simplest, evidence.by_method.get(best)
     if one is not None and best != recommended and one.mean > 0 and not _is_better(one):
         yield (
             f"{best} had the best mean, {_points(evidence, one.mean)} better than {simplest}, which could "
             f"be chance ({_sure(evidence, one)})."
         )
-    if winner is not None and winner != recommended and recommended != simplest:
-        gap = evidence.score(winner) - evidence.score(recommended)
-        yield (
-            f"{winner} is better still by {_points(evidence, gap)}, no more than the "
-            f"{_points(evidence, evidence.equivalence)} within which the cheapest is taken."
-        )
-    yield from _groups(evidence, {recommended, winner})
+    yield from _groups(evidence, recommended)
     yield from _costs(evidence, recommended)
     broken = [row.method for row in evidence.rows if row.failed]
     if broken:
         yield f"Failed at least once: {_listed(broken)}; the table says why."
 
 
-def _groups(evidence: Evidence, named: Collection[str | None]) -> Iterator[str]:
+def _alternatives(evidence: Evidence, recommended: str) -> Iterator[str]:
+    """The recommended method beside the default, and beside one of which more is expected."""
+    expected, default = evidence.expected, evidence.default
+    if len(expected) < 2 or recommended not in expected:
+        return
+    region = _points(evidence, evidence.equivalence)
+    if recommended == default:
+        yield f"Nothing is expected to beat {default}, the default, by more than {region}."
+        return
+    if default in expected:
+        gap = _points(evidence, expected[recommended] - expected[default])
+        yield f"{recommended} is expected {gap} better than {default}, the default."
+    top = max(expected, key=lambda method: (expected[method], method == recommended))
+    if top != recommended:
+        gap = _points(evidence, expected[top] - expected[recommended])
+        yield (
+            f"{top} is expected {gap} better still, no more than the {region} within which the cheapest is "
+            "taken."
+        )
+
+
+def _groups(evidence: Evidence, recommended: str) -> Iterator[str]:
     """Methods that are shown to be better or worse than the simplest, or the same; each once."""
     same = [
         one.method
         for one in evidence.differences
-        if one.same > _SAME_PROBABILITY and one.method not in named
+        if one.same > _SAME_PROBABILITY and one.method != recommended
     ]
     worse = [one.method for one in evidence.differences if _is_worse(one)]
+    also = "Also shown" if recommended in evidence.winners else "Shown"
     said = {
-        f"Also shown to be better than {evidence.simplest}": evidence.winners,
+        f"{also} to be better than {evidence.simplest}": evidence.winners,
         f"Shown to be better than {evidence.simplest}, but failed at times": [
             method for method in evidence.better if method not in evidence.winners
         ],
         f"Shown to be worse than {evidence.simplest}": worse,
     }
     for words, methods in said.items():
-        others = [method for method in methods if method not in named and method not in same]
+        others = [method for method in methods if method != recommended and method not in same]
         if others:
             yield f"{words}: {_listed(others)}."
     if same:

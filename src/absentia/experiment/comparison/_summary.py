@@ -16,6 +16,8 @@ from absentia.core import Array
 from absentia.data import statistics
 from absentia.experiment.comparison._data import TaskData
 from absentia.experiment.comparison._design import Design, count_folds
+from absentia.experiment.comparison._expectation import expect_differences
+from absentia.experiment.comparison._prior import PRIORS
 from absentia.experiment.comparison._recommendation import Evidence, recommend, write_command, write_script
 from absentia.experiment.comparison._trial import decode_map
 from absentia.experiment.engine import Record
@@ -24,6 +26,7 @@ from absentia.experiment.results import (
     Contrast,
     CurvePoint,
     Difference,
+    Expectation,
     KernelMaps,
     MethodRow,
     PatternScores,
@@ -123,20 +126,32 @@ class ComparisonSummary:
         return _interval(np.array([own[key] for key in both or own]), metric, self.share, shift)
 
     @cached_property
-    def differences(self) -> list[Difference]:
-        base = self.folds(self.simplest, self.metric)
-        found = []
+    def fold_differences(self) -> dict[str, _Folds]:
+        """By method: how much better it is than the simplest, on the folds that both had."""
+        base, sign = self.folds(self.simplest, self.metric), 1.0 if self.metric.higher else -1.0
+        found = {}
         for row in self.rows:
             own = self.folds(row.method, self.metric)
-            both = [key for key in own if key in base]
-            if row.method != self.simplest and len(both) > 1:
-                found.append(self._test_difference(row.method, self._subtract(own, base, both)))
+            both = {key: sign * (own[key] - base[key]) for key in own if key in base}
+            if row.method != self.simplest and both:
+                found[row.method] = both
+        return found
+
+    @cached_property
+    def differences(self) -> list[Difference]:
+        found = [
+            self._test_difference(method, np.array(list(folds.values())))
+            for method, folds in self.fold_differences.items()
+            if len(folds) > 1
+        ]
         adjusted = statistics.holm([one.p for one in found]).tolist() if found else []
         return [replace(one, adjusted=float(p)) for one, p in zip(found, adjusted, strict=True)]
 
-    def _subtract(self, own: _Folds, other: _Folds, keys: Sequence[tuple[int, int]]) -> Array:
-        sign = 1.0 if self.metric.higher else -1.0
-        return sign * np.array([own[key] - other[key] for key in keys])
+    @cached_property
+    def expectations(self) -> list[Expectation]:
+        prior = PRIORS.get((self.data.kind, self.metric.name))
+        found = expect_differences(self.fold_differences, self.share, self.equivalence, prior)
+        return list(found.values())
 
     def _test_difference(self, method: str, values: Array) -> Difference:
         t = statistics.corrected_resampled_t(values, self.share)
@@ -178,7 +193,13 @@ class ComparisonSummary:
         """All of it."""
         data = self.data.data
         evidence = Evidence(
-            self.metric, self.equivalence, self.simplest, self.rows, self.differences, len(data)
+            self.metric,
+            self.equivalence,
+            self.simplest,
+            self.rows,
+            self.differences,
+            self.expectations,
+            self.data.task.default_method,
         )
         verdict = recommend(evidence)
         if evidence.measured:
@@ -196,6 +217,7 @@ class ComparisonSummary:
             differences=self.differences,
             names=data.names,
             observed=data.observed,
+            expectations=self.expectations,
             group_metric=self.data.task.pattern_metric,
             patterns=list(_score_patterns(self)),
             views=worth,
@@ -412,6 +434,9 @@ def _make_facts(summary: ComparisonSummary) -> dict[str, str]:
         "corrected resampled t test against the simplest, Holm's correction; Bayesian correlated t test "
         f"with {summary.equivalence:.3g} as practically nil{mcnemar}"
     )
+    known = (kind, summary.metric.name) in PRIORS
+    towards = "what methods did on other small cohorts" if known else "zero"
+    facts["expected"] = f"differences of the folds, drawn towards {towards}"
     cpu = sum(record.cost.get("cpu") or 0.0 for record in summary.records)
     facts["CPU time"] = f"{cpu:.0f} s in {len(summary.records)} trials"
     facts |= _describe_versions(summary)
