@@ -334,7 +334,10 @@ def _make_difference_row(
         interval,
         _draw_probabilities(d, words),
         format_p_cell(d.adjusted),
-        next((fmt.difference(one.mean) for one in results.expectations if one.method == d.method), DASH),
+        next(
+            (fmt.format_difference(one.mean) for one in results.expectations if one.method == d.method),
+            DASH,
+        ),
     ]
     if counted:
         wins, losses = (DASH if x is None else format_number(x) for x in (d.wins, d.losses))
