@@ -96,7 +96,7 @@ def test_a_frame_of_another_library_has_its_ids_in_a_column():
 @pytest.mark.parametrize(
     ("ids", "features", "sentence"),
     [
-        (["x", None], ["p"], r"view 'a': the id of sample 1 is missing \(None\)"),
+        (["x", None], ["p"], r"view 'a': the id of sample 1 is missing \((None|nan)\)"),
         ([1.0, np.nan], ["p"], "the id of sample 1 is missing"),
         (pd.MultiIndex.from_tuples([("x", np.nan), ("y", 1)]), ["p"], "the id of sample 0 is missing"),
         (

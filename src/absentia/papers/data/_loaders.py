@@ -389,10 +389,12 @@ def _read_square(path: Path) -> tuple[list[str], np.ndarray]:
     """Names and values of a kernel in a text file, columns in the order of rows."""
     import pandas as pd
 
+    # pandas 3 reads numbers to the last digit by itself, and warns of being told to
+    exact: Any = {} if int(pd.__version__.split(".")[0]) >= 3 else {"float_precision": "round_trip"}
     with _open_text(path) as file:
         head = file.readline().split()
         try:
-            frame = pd.read_csv(file, sep=r"\s+", header=None, index_col=0, float_precision="round_trip")
+            frame = pd.read_csv(file, sep=r"\s+", header=None, index_col=0, **exact)
         except pd.errors.EmptyDataError:
             raise ValueError("holds no kernel") from None
     names, n_values = [str(name) for name in frame.index], frame.shape[1]
