@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from sklearn.linear_model import RidgeCV
+from sklearn.linear_model import Ridge, RidgeCV
 
 from absentia.core import Array, serializable
 from absentia.data import column_scales
@@ -65,13 +65,16 @@ def fit_linear_numbers(table: Array, y: Array, weight: Array, alpha: float | str
     """Ridge regression; its penalty by leaving out each row in turn if it is ``"cv"``."""
     mean, scale = column_scales(table)
     axes = Axes.of_table(standardize(table, mean, scale))
-    alphas = _ALPHAS if isinstance(alpha, str) else [alpha / axes.size]
-    fit = RidgeCV(alphas=alphas).fit(axes.Z, y, sample_weight=weight)
+    if isinstance(alpha, str):
+        penalty = float(RidgeCV(alphas=_ALPHAS).fit(axes.Z, y, sample_weight=weight).alpha_)
+    else:
+        penalty = alpha / axes.size
+    fit = Ridge(penalty).fit(axes.Z, y, sample_weight=weight)
     coef = axes.back @ fit.coef_
     model = Linear(mean, scale, coef[None, :], np.atleast_1d(fit.intercept_ - axes.center @ coef))
     residual = y - fit.predict(axes.Z)
-    loo = y - residual / np.maximum(1 - _leverage(axes.Z, weight, float(fit.alpha_)), 1e-6)
-    return LinearFit(model, float(fit.alpha_) * axes.size, loo)
+    loo = y - residual / np.maximum(1 - _leverage(axes.Z, weight, penalty), 1e-6)
+    return LinearFit(model, penalty * axes.size, loo)
 
 
 def _leverage(Z: Array, weight: Array, alpha: float) -> Array:
