@@ -84,14 +84,16 @@ class WeightedMembers(Composite):
     weights_by_candidate_: dict[str, float]
     sentence_: str
     _family: ClassVar[Family]
-    _told: ClassVar[str]  # the attribute in which members tell what they say of samples left out
+    _left_out_attribute: ClassVar[
+        str
+    ]  # the attribute in which members tell what they say of samples left out
     _member_options: ClassVar[dict[str, Any]] = {}  # parameters of members by name that have them
     _sharpness: ClassVar[float] = 20.0
 
     def _fit_member(self, member: Any, X: Any, y: Array, weight: Array) -> Any:
         return clone(member).fit(X, y, sample_weight=weight)
 
-    def _ask(self, fitted: Any, X: Any) -> Array:
+    def _predict_member(self, fitted: Any, X: Any) -> Array:
         """What a fitted member says of samples, to be averaged."""
         return np.asarray(fitted.predict(X))
 
@@ -106,7 +108,7 @@ class WeightedMembers(Composite):
         self.estimators_, left_out = {}, []
         for number, (name, member) in enumerate(library.items(), start=1):
             fitted = self.estimators_[name] = self._fit_member(member, X, y, weight)
-            told = getattr(fitted, self._told, None)
+            told = getattr(fitted, self._left_out_attribute, None)
             tells = told is not None and np.isfinite(told).all()
             left_out.append(told if tells else self._hold_out(member, X, y, weight))
             report(Progress(number, 0.0, 0.0, len(library)))
@@ -120,7 +122,7 @@ class WeightedMembers(Composite):
         with warnings.catch_warnings(action="ignore"):  # the fit to all samples says what is to be said
             for a, b in make_folds(np.arange(len(y)), strata, n_folds):
                 part = self._fit_member(member, subset(X, a, a), y[a], weight[a])
-                for place, value in zip(b, self._ask(part, subset(X, b, a)), strict=True):
+                for place, value in zip(b, self._predict_member(part, subset(X, b, a)), strict=True):
                     values[place] = value
         return np.array(values)
 
@@ -138,7 +140,9 @@ class WeightedMembers(Composite):
         """What the members say of new samples, each times its factor, added up."""
         with warnings.catch_warnings(record=True) as caught:  # members warn of the same columns
             warnings.simplefilter("always")
-            parts = [factor * self._ask(self.estimators_[name], X) for name, factor in factors.items()]
+            parts = [
+                factor * self._predict_member(self.estimators_[name], X) for name, factor in factors.items()
+            ]
         for sentence, kind in dict.fromkeys((str(w.message), w.category) for w in caught):
             warn(sentence, kind)
         return np.asarray(sum(parts))
@@ -235,7 +239,7 @@ class AutoClassifier(WeightedMembers, CompositeClassifier):
 
     _family = "classifier"
     _sharpness = SHARPNESS
-    _told = "loo_proba_"
+    _left_out_attribute = "loo_proba_"
     _member_options: ClassVar[dict[str, Any]] = {"probability": True}
 
     def _learn(self, X: Any, y: Array, weight: Array) -> None:
@@ -262,7 +266,7 @@ class AutoClassifier(WeightedMembers, CompositeClassifier):
                 "wanted, to hold some out"
             )
 
-    def _ask(self, fitted: Any, X: Any) -> Array:
+    def _predict_member(self, fitted: Any, X: Any) -> Array:
         return np.asarray(fitted.predict_proba(X))
 
     def _predict_proba_rows(self, X: Any) -> Array:

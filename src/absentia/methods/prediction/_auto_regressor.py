@@ -65,7 +65,7 @@ class AutoRegressor(WeightedMembers, Regressor):
     verbose: bool = False
 
     _family = "regressor"
-    _told = "loo_predictions_"
+    _left_out_attribute = "loo_predictions_"
     _member_options: ClassVar[dict[str, Any]] = {"n_trees": 100}  # one of several takes a fifth of the time
 
     def _strata(self, y: Array) -> Array:

@@ -77,7 +77,7 @@ class AutoSurvival(WeightedMembers, SurvivalModel):
     verbose: bool = False
 
     _family = "survival"
-    _told = "held_out_risks_"
+    _left_out_attribute = "held_out_risks_"
 
     def _fit_member(self, member: Any, X: Any, y: Array, weight: Array) -> Any:
         return clone(member).fit(X, y)
