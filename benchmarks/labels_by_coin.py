@@ -33,16 +33,17 @@ def make_noise(seed: int, n_features: int, n_views: int) -> tuple[Views, np.ndar
     return Views.from_dict(tables), rng.permutation(np.arange(N_SAMPLES) % 2)
 
 
-def fit_scores(method: str, X: Views, y: np.ndarray) -> Iterator[tuple[str, float]]:
-    """What ``fit`` prints, and what a fitted model says of its members."""
-    plan = CLASSIFICATION.plan(method, X)
-    plans = {method: plan, **CLASSIFICATION.baseline_plans(plan, X)}
-    validation = cross_validate(CLASSIFICATION, X, y, plans)
-    for name in plans:
+def fit_scores(methods: list[str], X: Views, y: np.ndarray) -> Iterator[tuple[str, float]]:
+    """What ``fit`` prints of each method and of the baseline, and what a fitted model says of its members."""
+    plans = {method: CLASSIFICATION.plan(method, X) for method in methods}
+    baselines = CLASSIFICATION.baseline_plans(plans[methods[0]], X)
+    validation = cross_validate(CLASSIFICATION, X, y, {**plans, **baselines})
+    for name in (*plans, *baselines):
         yield f"fit: accuracy of {name}", float(np.mean(validation.predicted[name] == y))
-    candidates = getattr(plan.fit(plan.transform(X)[1], y), "candidates_", {})
-    for name, row in candidates.items():
-        yield f"candidates_: log-loss of {name}", row["loss"]
+    for name in set(methods) & {"auto"}:
+        model = plans[name].fit(plans[name].transform(X)[1], y)
+        for member, row in model.candidates_.items():
+            yield f"candidates_: log-loss of {member}", row["loss"]
 
 
 def compare_scores(methods: list[str], X: Views, y: np.ndarray) -> Iterator[tuple[str, float]]:
@@ -58,8 +59,7 @@ def collect(methods: list[str], n_features: int, n_views: int, seeds: int) -> di
     for seed in range(seeds):
         X, y = make_noise(seed, n_features, n_views)
         with warnings.catch_warnings(action="ignore"):
-            scores = [pair for method in methods for pair in fit_scores(method, X, y)]
-            scores += compare_scores(methods, X, y)
+            scores = [*fit_scores(methods, X, y), *compare_scores(methods, X, y)]
         for name, value in dict(scores).items():
             found[name].append(value)
     return found
