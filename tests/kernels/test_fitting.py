@@ -85,9 +85,24 @@ def test_a_constant_feature_does_no_harm_to_new_samples(constant, form):
 def test_sparse_features_are_divided_by_their_deviation():
     X = scipy.sparse.random(40, 5, density=0.4, format="csr", random_state=0)
     X.data *= np.repeat(10.0 ** np.arange(5), 1)[X.indices]
-    got = ViewKernels("linear", normalize=None).fit_transform(Views.from_dict({"a": X})).block("a")
     scaled = X.toarray() / X.toarray().std(0)
-    np.testing.assert_allclose(got, scaled @ scaled.T, atol=1e-10)
+    assert scaled.max() > 3
+    for clip, wanted in ((None, scaled), (3.0, np.minimum(scaled, 3))):
+        kernels = ViewKernels("linear", normalize=None, clip=clip)
+        got = kernels.fit_transform(Views.from_dict({"a": X})).block("a")
+        np.testing.assert_allclose(got, wanted @ wanted.T, atol=1e-10)
+
+
+def test_a_rare_value_does_not_move_a_new_sample_away_from_everybody():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 4))
+    X[:, 3] = 0
+    X[0, 3] = 1e-3  # one training sample has a little of it, a new one much
+    new = X[1:2].copy()
+    new[0, 3] = 1
+    for clip, near in ((None, 0.0), (3.0, 0.3)):
+        kernels = ViewKernels("rbf", clip=clip).fit(Views.from_dict({"a": X}))
+        assert (kernels.transform(Views.from_dict({"a": new})).block("a").max() > near) == bool(clip)
 
 
 def test_missing_values_of_new_samples_come_from_training():
@@ -213,7 +228,7 @@ def test_many_samples_in_another_order_have_the_same_kernels(approx):
 
 # ------------------------------------------------------------------------------------------- the pieces
 
-OPTIONS = KernelOptions("rbf", "median", True, False, "diagonal", False, "mean", 3, 1.0, None, 10)
+OPTIONS = KernelOptions("rbf", "median", True, None, False, "diagonal", False, "mean", 3, 1.0, None, 10)
 
 
 def test_squared_norms_are_those_of_rows_dense_or_sparse():

@@ -1,6 +1,7 @@
 """What flows: samples, views, who has which."""
 
 from absentia.data._features import (
+    MAX_DEVIATION,
     Coding,
     column_scales,
     concatenate_features,

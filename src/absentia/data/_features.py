@@ -34,6 +34,10 @@ def concatenate_features(X: Views) -> Array:
     return np.hstack([X.padded(name, np.arange(len(X))) for name in X.names], dtype=np.float64)
 
 
+#: Standardised features are clipped there: what is rarer would count by its own deviation alone.
+MAX_DEVIATION = 3.0
+
+
 def column_scales(table: Array) -> tuple[Array, Array]:
     """Mean and deviation of every column over the rows that have it; a constant's deviation is 1."""
     seen = ~np.isnan(table)

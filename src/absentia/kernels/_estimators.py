@@ -31,6 +31,7 @@ from absentia.core import (
 )
 from absentia.core.linalg import inverse_sqrt, symmetrize
 from absentia.data import (
+    MAX_DEVIATION,
     AbsenceWarning,
     Coding,
     KernelViews,
@@ -67,6 +68,9 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         Subtract each feature's mean and divide by its deviation, both over observed training rows.
         Kernels of counts, sets and directions (chi2, cosine, jaccard, tanimoto) never do; sparse
         views are divided but not shifted.
+    clip : float or None, default 3
+        Standardised features beyond so many deviations, of training and new samples alike, are set to it: a
+        rare value neither outweighs all others nor moves a new sample away from everybody.
     log : bool, default False
         Take ``log(1 + x)`` of the features first; for counts.
     per_view : dict, optional
@@ -112,6 +116,7 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
     _: KW_ONLY
     gamma: Positive | Literal["median"] = "median"
     standardize: bool = True
+    clip: Positive | None = MAX_DEVIATION
     log: bool = False
     per_view: Mapping[str, Any] | None = None
     normalize: Literal["diagonal", "trace"] | None = "diagonal"

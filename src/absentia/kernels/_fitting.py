@@ -127,6 +127,7 @@ class KernelOptions:
     kernel: str | Callable[[Any, Any], Array]
     gamma: float | str
     standardize: bool
+    clip: float | None
     log: bool
     normalize: str | None
     center: bool
@@ -221,11 +222,13 @@ class FeatureKernel:
         self.scale = np.where(varies, std, 1.0) if standardize else np.ones(X.shape[1])
 
     def _standardize(self, X: Any) -> Any:
+        limit = (self.options.clip if self.center else None) or np.inf
         if scipy.sparse.issparse(X):
             X = scipy.sparse.csr_array(X.multiply(1.0 / self.scale))
+            X.data = np.clip(X.data, -limit, limit)
             return X.toarray() if self.kernel.dense else X
         X = np.where(np.isnan(X), self.fill, X)
-        return (X - self.fill) / self.scale if self.center else X
+        return np.clip((X - self.fill) / self.scale, -limit, limit) if self.center else X
 
     def _find_gamma(self, metric: str) -> float:
         gamma = self.options.gamma

@@ -53,7 +53,7 @@ def test_the_feature_that_decides_counts_most(n_classes):
 def test_weights_give_the_view_s_own_part_of_scores(completer):
     """Exact, also where coefficients of absent samples were carried to observed ones."""
     views, y = planted(60)
-    kernel = ViewKernels("linear", normalize=None)
+    kernel = ViewKernels("linear", normalize=None, clip=None)
     model = AbsentClassifier(completer, kernel=kernel, C=0.1).fit(views[:45], y[:45])
     new = views[45:]
     parts, _ = parts_of(model, new)

@@ -138,6 +138,7 @@ def test_the_library_is_different_for_kernels_and_names_are_checked(tmp_path):
         "linear",
         "cvkt-linear",
         "cvkt-rbf",
+        "zero-rbf",
         "fusion-linear",
         "fusion-rbf",
     }

@@ -76,3 +76,17 @@ def test_views_that_tell_nothing_leave_the_frequencies(kernel):
     odd = corners.sum(axis=1) == 1
     found = LateFusion(kernel=kernel).fit(X, odd).predict_proba(X)
     np.testing.assert_allclose(found, 0.5, atol=0.05)
+
+
+def test_a_sample_without_which_a_view_would_not_know_its_class_is_left_out_as_such():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [12, 12, 3])  # three of a class are the fewest that a view learns
+    views = Views.from_dict({"a": 3 * np.eye(3)[y] + 0.1 * rng.standard_normal((27, 3))})
+    model = LateFusion(kernel="linear").fit(views, y)
+    rare = y == 2
+    assert model.predict_proba(views)[rare, 2].min() > 0.5
+    np.testing.assert_allclose(model.loo_proba_[rare], np.tile([12 / 27, 12 / 27, 3 / 27], (3, 1)))
+    for i in np.flatnonzero(rare):
+        others = np.delete(np.arange(27), i)
+        without = LateFusion(kernel="linear").fit(views[others], y[others])
+        assert without.predict_proba(views[[i]])[0, 2] < 0.15

@@ -37,7 +37,7 @@ _READING = {
     "and penalty. The model in the file has learned from all of them. New samples from elsewhere may "
     "fare worse.",
     "Baselines": "Zero-filled ridge regression is the same on kernels in which absent views count as "
-    "zero. The forest reads all features side by side, absent ones as they are. The mean is what one "
+    "zero. The forest reads all features side by side, absent ones the mean. The mean is what one "
     "predicts without looking.",
     "Intervals": "They are by jackknife and hold for these folds and samples. A few samples far from the "
     "others may decide R²; the scatter shows them.",

@@ -104,7 +104,7 @@ ENTRIES: tuple[Entry, ...] = (
     _feature_classifier(
         "forest",
         "prediction:EarlyFusionClassifier",
-        "a random forest on all features side by side, absent ones as they are; few assumptions",
+        "a random forest on all features side by side, absent ones the mean; few assumptions",
         "learn from kernels, or be sure with few samples and many features",
         {"model": "forest"},
         ("complete_cases", "C"),
@@ -206,6 +206,11 @@ ENTRIES: tuple[Entry, ...] = (
         **_CLASSES,
     ),
     _logistic("cvkt-rbf", "the same with rbf kernels: curved boundaries", "rbf", **_CLASSES),
+    _COMPLETED.variant(
+        "zero-rbf",
+        "rbf kernels as they are, absent views count as zero, logistic regression on their average; quick",
+        {"completer": None, "kernel": "rbf"},
+    ),
     _svm(
         "cvkt-mkl",
         "kernels completed by cvkt, weights of the views learned with the machine",

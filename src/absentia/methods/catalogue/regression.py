@@ -64,7 +64,7 @@ ENTRIES: tuple[Entry, ...] = (
     _feature_regressor(
         "forest-regression",
         "prediction:EarlyFusionRegressor",
-        "a random forest on all features side by side, absent ones as they are; few assumptions",
+        "a random forest on all features side by side, absent ones the mean; few assumptions",
         "learn from kernels, or say numbers beyond those of training",
         {"model": "forest"},
         ("complete_cases", "alpha"),

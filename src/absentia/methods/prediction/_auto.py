@@ -42,7 +42,7 @@ from absentia.methods.prediction._kernel_pipeline import decide_approximation, r
 #: Names of the catalogue, of different kinds, that are averaged on features and on kernels, by family.
 LIBRARY: dict[str, dict[str, tuple[str, ...]]] = {
     "classifier": {
-        "features": ("linear", "cvkt-linear", "cvkt-rbf", "fusion-linear", "fusion-rbf"),
+        "features": ("linear", "cvkt-linear", "cvkt-rbf", "zero-rbf", "fusion-linear", "fusion-rbf"),
         "kernels": ("completed", "fusion"),
         "many": ("linear", "fusion-linear", "fusion-rbf"),  # linear in the samples
     },
@@ -187,8 +187,8 @@ class AutoClassifier(WeightedMembers, CompositeClassifier):
     candidates : "auto", list of names or dict of classifiers, default "auto"
         Names of ``absentia fit --list`` that give probabilities, or classifiers of absentia by name.
         ``"auto"``: logistic regression on all features side by side, on completed linear and rbf kernels,
-        and on each view; of kernels, on completed ones and on each; of more than 5000 samples, side by
-        side and on each view, whose kernels are given by factors then.
+        on rbf kernels with absent views as zeros, and on each view; of kernels, on completed ones and on
+        each; of more than 5000 samples, side by side and on each view, whose kernels are given by factors then.
     kernel : str or ViewKernels, default "rbf"
         Of candidates by name whose kernel is not part of the name; ``"precomputed"`` says that kernels
         will come.

@@ -1,7 +1,8 @@
 """What people use where views are absent: one model on the features of all views side by side.
 
-Trees take an absent feature as it is, NaN, and learn which way it goes; linear models get the training mean
-for it (``_linear``).  Or only the samples that have every view are learned from (``complete_cases``).
+Boosted trees take an absent feature as it is, NaN, and learn which way it goes; forests and linear models
+(``_linear``) get the training mean for it.  Or only the samples that have every view are learned from
+(``complete_cases``).
 
 Samples, views and classes are first brought into an order that the data decide; forests and boosted trees
 are scikit-learn's, on one thread, and are kept as plain arrays (``_trees``).
@@ -22,13 +23,13 @@ from absentia.core import (
     limit_threads,
     make_generator,
 )
-from absentia.data import Views, concatenate_features
+from absentia.data import Views, column_scales, concatenate_features
 from absentia.methods.learning import Classifier, Learner, Regressor
 from absentia.methods.prediction._composite import CanonicalOrder
 from absentia.methods.prediction._linear import Linear, LinearFit, fit_linear_classes, fit_linear_numbers
 from absentia.methods.prediction._trees import Trees, as_float32
 
-_N_TREES = {"forest": 500, "boosting": 100}
+_N_TREES = {"forest": 200, "boosting": 100}
 _MIN_OUT_OF_BAG = 50  # trees, by which a sample is in all bags once in ten billion times
 _MIN_LEAF = 20  # samples in a leaf of boosted trees at least, scikit-learn's number, once there are 160
 
@@ -60,12 +61,15 @@ def _forest(problem: _Problem) -> _Fit:
     kind = RandomForestClassifier if problem.classes else RandomForestRegressor
     share: Any = "sqrt" if problem.classes else 1 / 3
     n_trees = problem.n_trees or _N_TREES["forest"]
-    # fewer trees may have seen a sample all of them
-    tells = not problem.classes and n_trees >= _MIN_OUT_OF_BAG
+    tells = n_trees >= _MIN_OUT_OF_BAG  # fewer trees may have seen a sample all of them
     model = kind(n_trees, max_features=share, random_state=problem.seed, oob_score=tells)
-    model.fit(as_float32(problem.table), problem.y, sample_weight=problem.weight)
-    loo = model.oob_prediction_ if tells else None
-    return _Fit(Trees.of_forest(model), model.feature_importances_, loo=loo)
+    means = as_float32(column_scales(problem.table)[0])
+    table = as_float32(problem.table)
+    model.fit(np.where(np.isnan(table), means, table), problem.y, sample_weight=problem.weight)
+    loo = None
+    if tells:
+        loo = model.oob_decision_function_ if problem.classes else model.oob_prediction_
+    return _Fit(Trees.of_forest(model, means), model.feature_importances_, loo=loo)
 
 
 def _boosting(problem: _Problem) -> _Fit:
@@ -209,15 +213,15 @@ class EarlyFusionClassifier(EarlyFusion, Classifier):
     Parameters
     ----------
     model : "forest", "boosting" or "logistic" (or "linear", the same)
-        A random forest or gradient-boosted trees, which take an absent feature as it is; logistic
-        regression, where it is the training mean.
+        A random forest or logistic regression, where an absent feature is the training mean;
+        gradient-boosted trees, which take it as it is.
     complete_cases : bool, default False
         Learn only from samples that have every view.
     C : float or "cv"
         Weight of the training errors of logistic regression, features standardised; "cv" selects it by the
         log-loss of samples that are left out one at a time.
     n_trees : int, optional
-        Trees of a forest, by default 500, or rounds of boosting, by default 100.
+        Trees of a forest, by default 200, or rounds of boosting, by default 100.
     class_weight : dict, "balanced" or None
         Factor on a sample's weight by class.
     random_state : int, Generator or None
@@ -228,8 +232,8 @@ class EarlyFusionClassifier(EarlyFusion, Classifier):
     C_ : float or None
         The C that was used, of logistic regression.
     loo_proba_ : ndarray of shape (n_samples, n_classes)
-        Of logistic regression: probabilities of each training sample by the model without it; NaN for
-        samples that were not learned from.
+        Probabilities of each training sample, of logistic regression by the model without it, of forests of
+        50 trees or more by the trees that have not seen it; NaN for samples that were not learned from.
     classes_, decision_weights_, names_in_, ids_, n_features_in_
 
     Examples
@@ -266,8 +270,8 @@ class EarlyFusionRegressor(EarlyFusion, Regressor):
     Parameters
     ----------
     model : "forest", "boosting" or "ridge"
-        A random forest or gradient-boosted trees, which take an absent feature as it is; ridge
-        regression, where it is the training mean.
+        A random forest or ridge regression, where an absent feature is the training mean;
+        gradient-boosted trees, which take it as it is.
     complete_cases : bool, default False
         Learn only from samples that have every view.
     alpha : float or "cv"

@@ -1,6 +1,7 @@
 """Linear models on all features side by side: standardised, absent ones the mean, their strength selected.
 
-Features are standardised over the training rows that have them; what is absent is the mean, zero.  Where
+Features are standardised over the training rows that have them and clipped at three deviations; what is
+absent is the mean, zero.  Where
 there are more features than rows, the rows' coordinates along their principal axes stand in for the
 features, which changes nothing but the time (``learning.Axes``).  Strengths that are selected come from a
 grid that goes with the rows' mean squared length, which grows with the number of features.
@@ -13,7 +14,7 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.linear_model import Ridge, RidgeCV
 
 from absentia.core import Array, serializable
-from absentia.data import column_scales
+from absentia.data import MAX_DEVIATION, column_scales
 from absentia.methods.learning import Axes, fit_logistic
 from absentia.methods.prediction._trees import LINKS
 
@@ -36,8 +37,8 @@ class Linear(NamedTuple):
 
 
 def standardize(table: Array, mean: Array, scale: Array) -> Array:
-    """Deviations from the mean in units of the scale; zero for NaN."""
-    return np.where(np.isnan(table), 0.0, (table - mean) / scale)
+    """Deviations from the mean in units of the scale, three at most; zero for NaN."""
+    return np.clip(np.where(np.isnan(table), 0.0, (table - mean) / scale), -MAX_DEVIATION, MAX_DEVIATION)
 
 
 class LinearFit(NamedTuple):

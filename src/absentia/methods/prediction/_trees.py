@@ -105,17 +105,21 @@ class Trees:
         return np.asarray(total / max(total.sum(), np.finfo(np.float64).tiny))
 
     @classmethod
-    def of_forest(cls, forest: Any) -> Trees:
-        """Of a fitted ``RandomForestClassifier`` or ``-Regressor`` with one target."""
+    def of_forest(cls, forest: Any, fill: Array) -> Trees:
+        """Of a fitted ``RandomForestClassifier`` or ``-Regressor`` with one target; NaN counts as `fill`."""
         trees = [tree.tree_ for tree in forest.estimators_]
         values = np.concatenate([tree.value[:, 0, :] for tree in trees]).astype(np.float64)
         if hasattr(forest, "classes_"):
             values /= values.sum(axis=1, keepdims=True)
-        # scikit-learn before 1.9 has NaN where all that is observed is one value, which goes to the right
-        thresholds = [np.where(np.isnan(t.threshold), -np.inf, t.threshold) for t in trees]
         pieces = [
-            (t.feature, threshold, t.children_left, t.children_right, t.missing_go_to_left)
-            for t, threshold in zip(trees, thresholds, strict=True)
+            (
+                t.feature,
+                t.threshold,
+                t.children_left,
+                t.children_right,
+                fill[np.maximum(t.feature, 0)] <= t.threshold,
+            )
+            for t in trees
         ]
         return cls(
             **_stack_nodes(pieces),

@@ -84,10 +84,14 @@ class ViewClassifier(NamedTuple):
         given = subset(X, np.arange(len(X)), self.rows) if self.table is None else self.table(X)
         return self._of_all_classes(self.estimator.predict_proba(given))
 
-    def loo_proba(self, n: int, prior: Array) -> Array:
-        """Probabilities of the `n` samples given to ``fit``, each left out; `prior` of unknown classes."""
-        proba = np.tile(prior, (n, 1))
+    def loo_proba(self, y: Array, prior: Array) -> Array:
+        """Probabilities of the samples given to ``fit``, of classes `y`, each left out.
+
+        Samples of classes that the view would not know without them get the `prior`.
+        """
+        proba = np.tile(prior, (len(y), 1))
         proba[self.rows] = self._of_all_classes(self.estimator.loo_proba_)
+        proba[np.bincount(y)[y] <= _MIN_CLASS_SIZE] = prior
         return proba
 
     def _of_all_classes(self, known: Array) -> Array:
@@ -159,7 +163,7 @@ class PerViewClassifier(CompositeClassifier):
         for v, name in enumerate(X.names):
             classifier, rows = self._view_classifiers[name], self._columns[name]
             if classifier is not None and hasattr(classifier.estimator, "loo_proba_"):
-                proba[v, rows] = classifier.loo_proba(len(rows), self._frequencies)
+                proba[v, rows] = classifier.loo_proba(y[rows], self._frequencies)
             elif classifier is not None:
                 view = subset(X.select([name]), rows, rows)
                 base = self._base(X, name)

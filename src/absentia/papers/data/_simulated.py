@@ -174,7 +174,7 @@ def make_var_views(
     regime = np.arange(n_samples) // period % n_regimes
     series = _draw_series(rng, A, c, regime, noise)
     views = Views.from_dict({f"view{v}": series[:, group] for v, group in enumerate(columns)})
-    kernels = ViewKernels("rbf").fit_transform(views)
+    kernels = ViewKernels("rbf", clip=None).fit_transform(views)
     truth = {"series": series, "columns": columns, "regime": regime, "transitions": A, "intercepts": c}
     return Bunch(views=views, kernels=kernels, **truth)
 
@@ -265,7 +265,9 @@ def make_width_views(
         ratios = np.linspace(2.0**-span, 2.0**span, n_widths)
     sigma = _mean_distance(X if train is None else X[np.asarray(train)]) * ratios
     gammas = {f"width{p:02d}": {"gamma": float(1 / (2 * s**2))} for p, s in enumerate(sigma)}
-    return Views.from_dict(dict.fromkeys(gammas, X)), ViewKernels("rbf", per_view=gammas, center=True)
+    return Views.from_dict(dict.fromkeys(gammas, X)), ViewKernels(
+        "rbf", clip=None, per_view=gammas, center=True
+    )
 
 
 def _mean_distance(X: np.ndarray) -> float:

@@ -113,7 +113,7 @@ def _load_yeast() -> _Problem:
 
 
 _KERNELS: dict[str, Callable[[], ViewKernels]] = {
-    "mfeat": ViewKernels,
+    "mfeat": lambda: ViewKernels(clip=None),
     "proteinfold_embed27": lambda: ViewKernels("linear", standardize=False),
     "bbcsport_2view544": lambda: ViewKernels("cosine"),
 }
