@@ -44,7 +44,7 @@ def test_it_ends_with_a_sentence_a_table_a_page_and_what_to_do_next(data, compar
     assert compared.returncode == 0, compared.stderr
     lines = compared.stdout.splitlines()
     assert lines[1] == "8 trials: 0 are there already, 8 to run"
-    assert lines[2].startswith(("Take average, the simplest: balanced accuracy", "Take linear: balanced"))
+    assert lines[2].startswith(("Take average, the simplest: balanced accuracy", "Take linear: expected"))
     page = (data / "out" / "report.html").read_text()
     assert lines[2].split(" (")[0] in page
     table = pd.read_csv(data / "out" / "table.csv", index_col=0)

@@ -225,18 +225,12 @@ def _weight_table(fitted: Any) -> Table:
     return table
 
 
-def _candidate_rows(fitted: Any) -> list[list[str]]:
-    """Members that are averaged: name, how well they tell samples left out, weight."""
-    members = getattr(fitted, "candidates_", {})
-    cells = {name: tuple(row.values()) for name, row in members.items()}
-    return [[name, f"{told:.3f}", f"{weight:.2f}"] for name, (told, weight) in cells.items()]
-
-
 def _candidate_table(fitted: Any) -> Table:
     measure = next(iter(next(iter(fitted.candidates_.values()))))
     table = make_table("member", f"{'log-loss' if measure == 'loss' else measure}, left out", "weight")
-    for name, *cells in _candidate_rows(fitted):
-        table.add_row(escape_text(name), *cells)
+    for name, row in fitted.candidates_.items():
+        score, weight = row.values()
+        table.add_row(escape_text(name), f"{score:.3f}", f"{weight:.2f}")
     return table
 
 
@@ -269,7 +263,6 @@ def _render(fit: Fit, validation: Validation, remarks: Sequence[str]) -> str:
         "names": fit.fitted.names_in_,
         "observed": seen.data.observed,
         "n_all": seen.n_all,
-        "dropped": seen.dropped,
         "warnings": list(dict.fromkeys([*remarks, *more])),
         "facts": _facts(fit, validation),
     }
@@ -339,7 +332,6 @@ def _render_classes(fit: Fit, validation: Validation, common: Mapping[str, Any])
         scores=validation.scores,
         without=None if validation.without is None else np.searchsorted(classes, validation.without),
         **_model_fields(fit.model, validation),
-        tried=_candidate_rows(classifier),
         used=getattr(classifier, "sentence_", ""),
         n_learned=seen.n_learned,
         **common,
@@ -376,7 +368,7 @@ def _render_survival(fit: Fit, validation: Validation, common: Mapping[str, Any]
         summary=f"Risks learned with {fit.entry.name} from the views that each sample has, {how}",
         time=seen.y[:, 0],
         event=seen.y[:, 1] == 1,
-        risks=validation.predicted,
+        predictions=validation.predicted,
         fold=validation.fold,
         unit=(fit.labels or "time").rpartition(":")[2].partition(",")[0],
         views={name: (f"{fitted.weights_[name]:.3f}", f"{value:.3f}") for name, value in alone.items()},
@@ -386,12 +378,8 @@ def _render_survival(fit: Fit, validation: Validation, common: Mapping[str, Any]
 
 
 def _model_fields(model: Model, validation: Validation) -> dict[str, Any]:
-    """Fields of a classification's page: contributions, gains, features, and the rule of decision."""
-    fields: dict[str, Any] = {
-        "parts": validation.parts,
-        "exact": validation.exact,
-        "gains": validation.gains,
-    }
+    """Fields of a classification's page: gains, features, and the rule of decision."""
+    fields: dict[str, Any] = {"gains": validation.gains}
     if rule := weight_words(model.classifier):
         fields["rule"] = (
             f"whose {rule} is the largest: a rare class may be predicted over a more probable one"

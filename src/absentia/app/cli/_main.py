@@ -21,7 +21,7 @@ from absentia.app._terminal import (  # first: it says which extra is wanted
 from cyclopts import App
 
 import absentia
-from absentia.app._exit_codes import handle_signals, leave, outputs
+from absentia.app._exit_codes import explain_kept, handle_signals, leave
 
 #: The verbs, and what each does.
 VERBS = {
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit with its code."""
     warnings.showwarning = show_warning
     warnings.simplefilter("always", UserWarning)
-    outputs.clear()
+    explain_kept(None)
     with handle_signals():
         try:
             escape_unencodable()

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 from absentia.app._checks import MAX_PROCESSES, check_ending, check_number, check_outputs
-from absentia.app._exit_codes import outputs
 from absentia.app._progress import step_bar
 from absentia.app._terminal import err, escape_text, out, say_json, say_paths
 from absentia.app.cli._flags import DATA_HELP, JSON, Force, ReadOptions, Threads, container_endings
@@ -70,7 +69,6 @@ def predict(
     if not printed:
         check_ending(output, "the output", ".csv", *container_endings(new))
         check_outputs([model, new], [output], force)
-        outputs.expect(output)
     from absentia import files
     from absentia.core import limit_threads
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.table import Table
 
-from absentia.app._exit_codes import outputs
+from absentia.app._exit_codes import explain_kept
 from absentia.app._progress import StudyProgress, show_trials
 from absentia.app._terminal import (
     collect_warnings,
@@ -90,7 +90,7 @@ def run_trials(
     study: Study, pool: Pool, retry: bool, trials: Sequence[Trial] | None = None, thin: bool = False
 ) -> None:
     """Run what has no record yet, of all trials or of these; with `thin`, time methods before."""
-    outputs.explain_kept(lambda: describe_kept_trials(study))
+    explain_kept(lambda: describe_kept_trials(study))
     if thin:
         untimed = study.untimed()
         if untimed:
