@@ -27,7 +27,7 @@ _DEFECT, _BAD_CALL, STOPPED_EARLY = 1, 2, 3
 _TRACEBACK = "ABSENTIA_TRACEBACK"
 
 #: Signals that ask to end: SIGTERM, and where there is one SIGHUP (the terminal has gone).
-END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+_END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 #: What is wrong with a name that was given, rather than with the machine.
 _NAMES = {
@@ -116,7 +116,7 @@ class _Patience:
             return end
         for one in (self._ours, end):
             one.close()
-        for number in (signal.SIGINT, *END_SIGNALS):
+        for number in (signal.SIGINT, *_END_SIGNALS):
             signal.signal(number, signal.SIG_IGN)
         try:
             kill = partial(_kill, process)
@@ -146,7 +146,7 @@ def _listen(
             pass_on(came)
             if came == _HEARD:
                 number = 0
-            elif not number and came[0] in (signal.SIGINT, *END_SIGNALS):
+            elif not number and came[0] in (signal.SIGINT, *_END_SIGNALS):
                 number, deadline = came[0], time.monotonic() + seconds
 
 
@@ -173,7 +173,7 @@ def _kill(process: int, number: int) -> None:
     os.kill(process, signal.SIGKILL)
 
 
-patience = _Patience()
+_patience = _Patience()
 
 
 @contextmanager
@@ -185,9 +185,9 @@ def handle_signals() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():  # only there can they be handled
         yield
         return
-    asked = [number for number in END_SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+    asked = [number for number in _END_SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
     previous = {number: signal.getsignal(number) for number in (signal.SIGINT, *asked)}
-    patience.begin()
+    _patience.begin()
 
     def end(number: int, frame: FrameType | None) -> None:
         for one in asked:
@@ -199,7 +199,7 @@ def handle_signals() -> Iterator[None]:
     try:
         yield
     finally:
-        patience.end()
+        _patience.end()
         for number, handler in previous.items():
             if handler is not None:  # None: it was not installed from Python
                 signal.signal(number, handler)
@@ -212,7 +212,7 @@ def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
 
     def is_stopped() -> bool:
         if interrupts:
-            patience.heard()
+            _patience.heard()
         return interrupts > 0
 
     def handler(number: int, frame: FrameType | None) -> None:
@@ -232,7 +232,7 @@ def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
 def _ignore_signals() -> None:
     """No signal interrupts the last words; :func:`handle_signals` puts the handlers back."""
     if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGINT, *END_SIGNALS):
+        for number in (signal.SIGINT, *_END_SIGNALS):
             signal.signal(number, signal.SIG_IGN)
 
 
@@ -279,7 +279,7 @@ def _system(error: OSError) -> tuple[int, str]:
 
 def leave(error: BaseException) -> int:
     """Say what happened and give the exit code; never fails itself."""
-    patience.heard()
+    _patience.heard()
     _ignore_signals()
     with suppress(Exception):
         _silence_broken_streams()
@@ -294,7 +294,7 @@ def leave(error: BaseException) -> int:
 
 def run_process(command: Callable[[], None]) -> None:
     """Run a command as all that this process does: after a signal it ends, whatever its threads do."""
-    patience.guarded = hasattr(os, "fork")
+    _patience.guarded = hasattr(os, "fork")
     try:
         command()
     except SystemExit as leaving:

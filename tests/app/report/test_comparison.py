@@ -217,11 +217,8 @@ def test_pointing_at_a_dot_tells_its_numbers():
     table, rows, _ = rankings(results)[0]
     label = re.findall(r'role="img" aria-label="([^"]*)"', table)[0]
     method = re.search(r'<th scope="row" data-v="([^"]*)"', table).group(1)
-    for words in (method, rows[0][2].split()[0], rows[0][3], "50 of 50 fits", " s a fit"):
+    for words in (method, rows[0][2].split()[0], rows[0][3]):
         assert words in label
-    bare = dataclasses.replace(results.rows[0], cpu=None, wanted=0)
-    table, _, _ = rankings(dataclasses.replace(results, rows=[bare]))[0]
-    assert "fit" not in re.findall(r'role="img" aria-label="([^"]*)"', table)[0]
 
 
 def test_methods_without_a_score_say_why():

@@ -50,7 +50,7 @@ def run_complete_kernels(
         _check_memory(entry, opened.data)
         kernels = _make_kernels(file, opened, options)
         del opened
-        completed = run_completer(completer, kernels, entry.name)
+        completed = _run_completer(completer, kernels, entry.name)
         _check_finite_kernels(file, entry.name, completed)
         _write_kernels(file, output, entry.name, completer, kernels, completed)
         if options.report is not None:
@@ -91,7 +91,7 @@ def _check_memory(entry: Entry, data: Views | KernelViews) -> None:
     )
 
 
-def run_completer(completer: Completer, kernels: KernelViews, method: str) -> KernelViews:
+def _run_completer(completer: Completer, kernels: KernelViews, method: str) -> KernelViews:
     """Complete, showing iterations; the first Ctrl-C stops at the current iteration."""
     if not isinstance(completer, Iterative):
         return completer.fit_transform(kernels)
@@ -204,7 +204,7 @@ def run_complete_matrix(
     with limit_threads(options.threads, max(matrix.X.shape)), collect_warnings() as remarks:
         for sentence in _matrix_warnings(file, matrix):
             warn(sentence, AbsenceWarning)
-        completed = run_imputer(imputer, matrix, entry.name, check=report is not None)
+        completed = _run_imputer(imputer, matrix, entry.name, check=report is not None)
         if not (np.isfinite(completed.X).all() and np.isfinite(completed.std).all()):
             raise ValueError(
                 f"{file}: the completed matrix has values that are not finite; scale its columns to like "
@@ -253,7 +253,7 @@ def _matrix_warnings(file: Path, matrix: Matrix) -> list[str]:
     return sentences
 
 
-def run_imputer(imputer: PMAImputer, matrix: Matrix, method: str, check: bool) -> _CompletedMatrix:
+def _run_imputer(imputer: PMAImputer, matrix: Matrix, method: str, check: bool) -> _CompletedMatrix:
     """Complete, and if wanted `check` on observed entries that are hidden."""
     if matrix.observed.all():
         return _CompletedMatrix(matrix.X, np.zeros_like(matrix.X))
@@ -330,6 +330,7 @@ def _matrix_story(
             "file": str(file),
             "method": f"{entry.name}: {entry.when}",
             "parameters": parameters_in_words(parameters),
+            "row kernel": "none" if completed.imputer is None else completed.imputer.rows_,
             "random choices": "seed 0",
             "made with": made_with(),
         },

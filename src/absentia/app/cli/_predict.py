@@ -81,7 +81,7 @@ def predict(
             if output.suffix in container_endings(new):
                 flagged = _write_container(output, fitted, data, new)
             else:
-                flagged = write_predictions(output, fitted, data)
+                flagged = _write_predictions(output, fitted, data)
         except ValueError as error:
             raise ValueError(f"{new}: {error}") from error
         except (TypeError, AttributeError, LookupError, ArithmeticError) as error:
@@ -193,7 +193,7 @@ def _coding(model: Model) -> Any:
     return model.classifier._coding if model.kernels is None else model.kernels._coding
 
 
-def write_predictions(output: Path, model: Model, data: Views | KernelViews) -> int:
+def _write_predictions(output: Path, model: Model, data: Views | KernelViews) -> int:
     """Classify block after block into a table, whole or not at all; how many samples are flagged.
 
     In memory are one block's kernels against the training samples, whatever the number of samples.

@@ -206,13 +206,8 @@ def _make_ranking(results: ComparisonResults) -> list[Markup]:
 
 def _describe_score(fmt: ScoreFormat, row: MethodRow) -> str:
     span = row.scores[fmt.metric.name]
-    parts = [f"{row.method}: {fmt.metric.name} {fmt.format_score(span.value)}"]
-    parts.append(f"95% interval {fmt.format_interval(span)}")
-    if row.wanted:
-        parts.append(f"{format_number(row.done)} of {format_number(row.wanted)} fits")
-    if row.cpu is not None:
-        parts.append(f"{format_number(row.cpu)} s a fit")
-    return "; ".join(parts)
+    score = f"{fmt.metric.name} {fmt.format_score(span.value)}"
+    return f"{row.method}: {score}; 95% interval {fmt.format_interval(span)}"
 
 
 def _list_unranked(results: ComparisonResults) -> list[Markup]:

@@ -102,7 +102,7 @@ class _Patterns:
         return np.argsort(-self.counts, kind="stable")[:_MAX_PATTERNS]
 
 
-def find_patterns(observed: Array) -> _Patterns:
+def _find_patterns(observed: Array) -> _Patterns:
     masks, member, counts = np.unique(observed, axis=0, return_inverse=True, return_counts=True)
     ties = tuple(~masks[:, v] for v in reversed(range(masks.shape[1])))
     order = np.lexsort((*ties, -counts, -masks.sum(axis=1)))
@@ -123,10 +123,6 @@ def _describe_pattern(mask: Array, names: Sequence[str]) -> str:
     return f"without {', '.join(absent[:limit])}{more}"
 
 
-def _describe_view_count(n_present: int, n_views: int) -> str:
-    return f"all {n_views}" if n_present == n_views else f"{n_present} of {n_views}"
-
-
 def describe_dots(names: Sequence[str]) -> str:
     """Which view each dot of a pattern is, for the note below a table."""
     listed = ", ".join(shorten(name, _NAME_LENGTH) for name in names)
@@ -141,7 +137,7 @@ def make_presence_section(story: Any) -> Section:
 
     `story` has `names` of V views and `observed` (n, V).
     """
-    patterns = find_patterns(story.observed)
+    patterns = _find_patterns(story.observed)
     observed = story.observed[np.argsort(patterns.rank, kind="stable")]
     complete = bool(observed.all())
     lead = (
@@ -150,13 +146,8 @@ def make_presence_section(story: Any) -> Section:
         else "Each strip is a view, each position along it a sample. Samples with the same views stand "
         "together, those with the most views on the left."
     )
-    template = (
-        '<div class="strips">{}<div class="name axis">views present</div><ol class="segments">{}</ol>'
-        '<div class="tally axis"><span>{}</span></div></div>'
-    )
     strips = [_draw_strip(name, seen) for name, seen in zip(story.names, observed.T, strict=True)]
-    segments = list(_draw_segments(observed))
-    blocks = [_LEGEND, fill(template, strips, segments, format_count(len(observed), "sample"))]
+    blocks = [_LEGEND, fill('<div class="strips">{}</div>', strips)]
     if not complete:
         words = f"{_describe_rest(patterns)}Dots stand for the views in the order of the strips above."
         table = _make_presence_table(patterns, story.names)
@@ -182,19 +173,6 @@ def _draw_runs(seen: Array) -> str:
     padded = np.concatenate([[False], seen, [False]]).astype(np.int8)
     starts, stops = (np.flatnonzero(np.diff(padded) == step).tolist() for step in (1, -1))
     return "".join(f"M{a} 0h{b - a}v1h-{b - a}z" for a, b in zip(starts, stops, strict=True))
-
-
-def _draw_segments(observed: Array) -> Iterator[Markup]:
-    """Stretches of samples with as many views, most views first."""
-    n, n_views = observed.shape
-    sizes = np.bincount(observed.sum(axis=1), minlength=n_views + 1).tolist()
-    for k in range(n_views, -1, -1):
-        if sizes[k]:
-            views, width = _describe_view_count(k, n_views), 100 * sizes[k] / n
-            title = f"{views} views: {format_count(sizes[k], 'sample')} ({format_percent(sizes[k], n)})"
-            label = views if width > 1.6 * len(views) else ""
-            template = '<li style="width:{}%" title="{}"><span>{}</span><span class="unseen">{}</span></li>'
-            yield fill(template, f"{width:.3f}", title, label, title)
 
 
 def _make_presence_table(patterns: _Patterns, names: Sequence[str]) -> Markup:
@@ -238,7 +216,7 @@ def make_patterns_section(
 
 def _list_pattern_rows(story: PredictionStory, describe: _Describe) -> Iterator[Row]:
     """The most frequent patterns, and all others, who have nothing in common, in the last row."""
-    patterns = find_patterns(story.observed)
+    patterns = _find_patterns(story.observed)
     listed = patterns.most_frequent
     groups = [
         (_describe_pattern(patterns.masks[p], story.names), patterns.masks[p], patterns.rank == p)
