@@ -142,6 +142,8 @@ def test_what_cannot_be_told_is_not_drawn():
 
 def test_the_confusion_matrix_is_that_of_the_recommended_method():
     results = make_findings(n_methods=2)
+    second = dataclasses.replace(results.verdict, recommended=results.rows[1].method)
+    results = dataclasses.replace(results, verdict=second)
     text = section(render_comparison(results), "confusion")
     assert f"Of {results.verdict.recommended}, out of fold" in text
     counts = [[int(cell.split()[0]) for cell in row[2:]] for row in row_cells(text, "confusion")]

@@ -99,8 +99,8 @@ def test_pixels_are_means_of_what_is_there_and_finite(rng):
 
 def test_samples_that_are_alike_stand_together(rng):
     classes = rng.permutation(np.repeat([0, 1], 20))
-    X = rng.standard_normal((2, 40, 3)) * 0.1 + classes[None, :, None]
-    kernels = views_of(X @ X.transpose(0, 2, 1), ["a", "b"])
+    X = rng.standard_normal((2, 40, 3)) * 0.1 + (2 * classes - 1)[None, :, None]
+    kernels = views_of(X @ X.transpose(0, 2, 1) + rng.random(40) + rng.random(40)[:, None], ["a", "b"])
     assert np.abs(np.diff(classes[_completion._order_samples(kernels)])).sum() == 1
 
 
