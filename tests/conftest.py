@@ -26,7 +26,7 @@ from absentia.testing._tools import random_kernels, random_problem  # noqa: F401
 threadpoolctl.threadpool_limits(int(os.environ["OPENBLAS_NUM_THREADS"]))
 
 # nothing hangs on how fast it runs: clocks stand still unless a test brings one, and every run is the same
-_progress.clock = _estimator._clock = _quality.clock = lambda: 0.0
+_progress._clock = _estimator._clock = _quality.clock = lambda: 0.0
 settings.register_profile(
     "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -34,8 +34,8 @@ settings.load_profile("steady")
 
 # a signal that asks to end ends the tests, at once and in the middle of compiled code too: commands that
 # run in this process leave it alone, but where a test is about it
-_exit_codes.END_SIGNALS = ()
-_exit_codes.patience.seconds = 600.0
+_exit_codes._END_SIGNALS = ()
+_exit_codes._patience.seconds = 600.0
 if "PYTEST_XDIST_WORKER" in os.environ and sys.platform == "linux":
     ctypes.CDLL(None).prctl(
         1, signal.SIGKILL

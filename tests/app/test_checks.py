@@ -1,7 +1,6 @@
 """What is refused before any work begins."""
 
 import os
-import sys
 
 import numpy as np
 import pytest
@@ -63,7 +62,7 @@ def idle(monkeypatch):
 
     for where, name in [
         (io, "read"),
-        (_completing, "run_completer"),
+        (_completing, "_run_completer"),
         (_fitting, "read_training"),
         (io, "read_new"),
         (models, "load"),
@@ -185,29 +184,6 @@ def test_a_folder_without_permission_is_found_out_before_the_work(folder, idle, 
     refused(run(*arguments, cwd=folder), "cannot be written to")
 
 
-# -------------------------------------------------------------------------------------------- extras
-
-
-@pytest.mark.parametrize("missing", ["jinja2", "PIL.Image"])
-@pytest.mark.parametrize(
-    "arguments",
-    [[*K, "--report", "r.html"], [*T, "--report", "r.html"], F, D],
-    ids=lambda a: " ".join(a[:2]),
-)
-def test_extras_are_missed_before_the_work(folder, idle, monkeypatch, arguments, missing):
-    monkeypatch.setitem(sys.modules, missing, None)  # importing it fails
-    before = sorted(folder.iterdir())
-    refused(run(*arguments, cwd=folder), "jinja2 and pillow", "pip install jinja2 pillow")
-    assert sorted(folder.iterdir()) == before
-
-
-def test_without_a_report_no_extra_is_wanted(folder, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    assert (
-        run("complete", "k.npz", "-o", tmp_path / "o.npz", "--method", "mean", cwd=folder).returncode == 0
-    )
-
-
 # ------------------------------------------------------------------------------------------- threads
 
 
@@ -217,10 +193,10 @@ def test_without_a_report_no_extra_is_wanted(folder, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "work"),
     [
-        (K, (_completing, "run_completer")),
-        (T, (_completing, "run_imputer")),
+        (K, (_completing, "_run_completer")),
+        (T, (_completing, "_run_imputer")),
         ([*F, "--no-report"], (Task, "learn")),
-        (P, (_predict, "write_predictions")),
+        (P, (_predict, "_write_predictions")),
     ],
     ids=["complete", "pma", "fit", "predict"],
 )

@@ -1,6 +1,5 @@
 """What is said of steps, iterations and trials while they run."""
 
-from dataclasses import dataclass
 from io import StringIO
 from types import SimpleNamespace
 
@@ -8,28 +7,10 @@ import pytest
 from rich.console import Console
 
 from absentia.app import _progress
-from absentia.app._progress import StudyProgress, show_trials
+from absentia.app._progress import TrialProgress, show_trials
 from absentia.experiment.engine import Record, Trial
 
 MEASURED = {"mean": 1.0, "svt": 10.0, "cvkt": 100.0}
-
-
-@dataclass
-class Study:
-    """As much of one as is looked at."""
-
-    higher: bool = True
-    measured: bool = True
-
-    @property
-    def metric(self):
-        return SimpleNamespace(name="score", higher=self.higher)
-
-    def format_score(self, value):
-        return f"{value:.2f}"
-
-    def measured_seconds(self):
-        return MEASURED if self.measured else {}
 
 
 def trial(method, fold=0, kind="predict"):
@@ -45,7 +26,7 @@ TODO = [trial(method, fold) for fold in range(4) for method in ("mean", "svt")]
 
 
 def test_counts_and_names_of_what_is_under_way():
-    progress = StudyProgress(Study(), TODO, 2)
+    progress = TrialProgress(TODO, 2, MEASURED)
     for one in TODO[:3]:
         progress.begin(one)
     assert progress.line().startswith("0 of 8 done · running mean, svt · about ")
@@ -54,18 +35,18 @@ def test_counts_and_names_of_what_is_under_way():
     assert progress.line().startswith("2 of 8 done · running mean · 1 failed · about ")
     for one in TODO[2:]:
         progress.tell(record(one))
-    assert progress.line() == "8 of 8 done · 1 failed · best so far mean (0.50)"
+    assert progress.line() == "8 of 8 done · 1 failed"
 
 
 def test_no_more_than_four_names_are_shown():
-    progress = StudyProgress(Study(), [], 1)
+    progress = TrialProgress([], 1, MEASURED)
     for number in range(6):
         progress.begin(trial(f"m{number}"))
     assert progress.line() == "0 of 0 done · running m0, m1, m2, m3, ..."
 
 
 def test_time_left_is_by_what_fits_took_here_or_before():
-    progress = StudyProgress(Study(), TODO, 2)
+    progress = TrialProgress(TODO, 2, MEASURED)
     assert progress.seconds_left() == pytest.approx((4 * 1 + 4 * 10) / 2)
     progress.tell(record(TODO[0], wall=3.0))
     assert progress.seconds_left() == pytest.approx((3 * 3.0 + 4 * 10) / 2)
@@ -74,7 +55,7 @@ def test_time_left_is_by_what_fits_took_here_or_before():
 
 
 def test_nothing_is_said_of_time_before_the_first_fit_and_others_are_like_those_that_are_known():
-    progress = StudyProgress(Study(measured=False), TODO, 1)
+    progress = TrialProgress(TODO, 1)
     assert progress.seconds_left() is None
     assert progress.line() == "0 of 8 done"
     progress.tell(record(TODO[0], wall=3.0))
@@ -83,29 +64,10 @@ def test_nothing_is_said_of_time_before_the_first_fit_and_others_are_like_those_
 
 def test_neither_a_slow_start_nor_a_death_spoils_the_time_left():
     todo = [trial("mean", fold) for fold in range(10)]
-    progress = StudyProgress(Study(), todo, 1)
+    progress = TrialProgress(todo, 1, MEASURED)
     for one, wall in zip(todo, [60.0, 1.0, 1.0, None], strict=False):
         progress.tell(record(one, wall, status="died" if wall is None else "done"))
     assert progress.seconds_left() == pytest.approx(6.0)
-
-
-@pytest.mark.parametrize(("higher", "best"), [(True, "svt (0.60)"), (False, "mean (0.50)")])
-def test_the_best_so_far_is_by_the_mean(higher, best):
-    progress = StudyProgress(Study(higher), TODO, 1)
-    assert progress.best() == ""
-    for one, score in zip(TODO[:4], [0.9, 0.6, 0.1, 0.6], strict=True):
-        progress.tell(record(one, score=score))
-    assert progress.best() == f"best so far {best}"
-
-
-def test_trials_that_answer_another_question_are_not_in_the_best():
-    progress = StudyProgress(Study(), TODO, 1)
-    progress.tell(record(TODO[0], score=0.5))
-    for kind in ("views", "rates"):
-        progress.tell(record(trial("mean", kind=kind), score=1.0))
-    progress.tell(record(trial("mean"), score=1.0, status="failed"))
-    assert progress.best() == "best so far mean (0.50)"
-    assert progress.failed == 1
 
 
 def shown(monkeypatch, terminal, todo, tick=1000.0, quiet=False):
@@ -114,8 +76,8 @@ def shown(monkeypatch, terminal, todo, tick=1000.0, quiet=False):
     console = Console(file=StringIO(), force_terminal=terminal, width=120, color_system=None)
     monkeypatch.setattr(_progress, "err", console)
     monkeypatch.setattr(_progress.out, "quiet", quiet)
-    monkeypatch.setattr(_progress, "clock", lambda: next(clock))
-    progress = StudyProgress(Study(), todo, 1)
+    monkeypatch.setattr(_progress, "_clock", lambda: next(clock))
+    progress = TrialProgress(todo, 1, MEASURED)
     with show_trials(progress):
         for one in todo:
             progress.begin(one)
@@ -147,7 +109,7 @@ def test_steps_and_iterations_are_a_bar_or_a_line_now_and_then(monkeypatch, term
     console = Console(file=StringIO(), force_terminal=terminal, width=120, color_system=None)
     clock = iter(range(0, 1000, 7))  # seconds: every second line is due
     monkeypatch.setattr(_progress, "err", console)
-    monkeypatch.setattr(_progress, "clock", lambda: next(clock))
+    monkeypatch.setattr(_progress, "_clock", lambda: next(clock))
     with _progress.step_bar("[fit]", 4) as step:
         for _ in range(4):
             step()

@@ -5,7 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from absentia.app.report import render, render_classification, render_comparison, render_reproduction
+from absentia.app.report import (
+    render_classification,
+    render_comparison,
+    render_completion,
+    render_reproduction,
+)
 from absentia.papers import summarise
 from helpers.comparison_results import make_findings
 from helpers.report_data import classification_story, make_story
@@ -24,7 +29,7 @@ PAGES = {
         make_findings(n_methods=10, failures=True, done=40, wanted=500, warnings=["Careful."])
     ),
     "comparison of few": lambda: render_comparison(make_findings(n_methods=3, task="numbers")),
-    "completion": lambda: render(make_story(n_methods=2, warnings=["Careful."])),
+    "completion": lambda: render_completion(make_story(warnings=["Careful."])),
     "classification": lambda: render_classification(classification_story(warnings=["Careful."])),
     "reproduction": reproduction,
 }

@@ -1,4 +1,4 @@
-"""The page of a comparison as a reader meets it: sorting, choosing, pointing, copying, printing."""
+"""The page of a comparison as a reader meets it: sorting, pointing, copying, printing."""
 
 import csv
 import io
@@ -68,7 +68,7 @@ def test_a_table_that_goes_on_beyond_the_window_has_a_shadow_at_that_edge(visit)
 
 def test_tables_sort_by_click_and_by_key(visit):
     page = visit(page_of("typical"))
-    table = "#ranking .by-0 table"
+    table = "#ranking table"
     before = first_cells(page, table)
     head = page.locator(f"{table} thead th").nth(0)
     head.locator("button").click()
@@ -83,65 +83,10 @@ def test_tables_sort_by_click_and_by_key(visit):
     assert first_cells(page, table) == before[::-1]
 
 
-def test_choosing_a_metric_changes_the_chart(visit):
-    page = visit(page_of("typical"))
-    tables = page.locator("#ranking table")
-    seen = lambda: [tables.nth(i).is_visible() for i in range(3)]
-    assert seen() == [True, False, False]
-    page.get_by_role("radio", name="balanced accuracy").check()
-    assert seen() == [False, True, False]
-    page.keyboard.press("ArrowRight")
-    assert seen() == [False, False, True]
-
-
-def test_choosing_a_method_changes_confusion_and_kernels(visit):
+def test_a_point_of_a_line_tells_its_number_when_it_is_reached(visit):
     page = visit(page_of("many"))
-    for section, picture in (("#confusion", "table"), ("#kernels", "article:first-of-type figure.by")):
-        parts = page.locator(f"{section} {picture}")
-        shown = lambda parts=parts: [i for i in range(parts.count()) if parts.nth(i).is_visible()]
-        (first,) = shown()
-        choice = page.locator(f"{section} select")
-        choice.select_option(index=5)
-        assert shown() == [5]
-        choice.focus()
-        page.keyboard.press("ArrowDown")
-        assert shown() == [6]
-        assert first < 25
-    assert not page.locator("#confusion input").first.is_visible()
-
-
-def test_few_methods_are_chosen_by_buttons(visit):
-    page = visit(page_of("typical"))
-    assert page.locator("#confusion select").count() == 0
-    page.locator("#confusion label").nth(2).click()
-    assert page.locator("#confusion table").nth(2).is_visible()
-    assert not page.locator("#confusion table").nth(0).is_visible()
-
-
-def test_methods_come_into_the_table_of_patterns_and_go(visit):
-    page = visit(page_of("many"))
-    heads = page.locator("#by-pattern thead th.figure")
-    shown = lambda: sum(heads.nth(i).is_visible() for i in range(1, heads.count()))
-    assert shown() == 4
-    page.locator("#by-pattern summary").click()
-    boxes = page.locator("#by-pattern input")
-    boxes.nth(20).check()
-    assert shown() == 5
-    boxes.nth(20).uncheck()
-    boxes.nth(0).uncheck()
-    assert shown() == 3
-
-
-def test_lines_are_drawn_in_full_when_chosen(visit):
-    page = visit(page_of("many"))
-    line = page.locator("#curves .line-20")
-    faint = line.evaluate("e => getComputedStyle(e).opacity")
-    assert not line.locator(".point").first.is_visible()
-    page.locator("#curves input").nth(20).check()
-    expect(line).to_have_css("opacity", "1")
-    assert float(faint) < 0.5
-    point = line.locator(".point").first
-    assert point.is_visible()
+    point = page.locator("#curves .point").first
+    assert not point.locator(".told").is_visible()
     point.focus()
     assert point.locator(".told").is_visible()
 
@@ -149,13 +94,13 @@ def test_lines_are_drawn_in_full_when_chosen(visit):
 def test_pointing_and_tabbing_tell_the_numbers(visit):
     page = visit(page_of("typical"))
     told = "e => getComputedStyle(e, '::after').content"
-    track = page.locator("#ranking .by-0 .track").first
+    track = page.locator("#ranking .track").first
     assert track.evaluate(told) == "none"
     track.hover()
     assert "95% interval" in track.evaluate(told)
     page.mouse.move(0, 0)
-    page.locator("#ranking .by-0 .scroll").focus()
-    last = page.locator("#ranking .by-0 thead button").last
+    page.locator("#ranking .scroll").focus()
+    last = page.locator("#ranking thead button").last
     last.focus()
     page.keyboard.press("Tab")
     assert track.evaluate("e => e === document.activeElement")
@@ -168,7 +113,7 @@ def test_dark_and_light_differ(visit):
     for scheme in ("light", "dark"):
         page = visit(html, color_scheme=scheme)
         looks[scheme] = page.evaluate(
-            "['body', '.verdict', '.track svg', '.stacked .same'].map(s => {"
+            "['body', '.verdict', '.track svg', '.key.region'].map(s => {"
             "  const style = getComputedStyle(document.querySelector(s));"
             "  return style.backgroundColor + style.color; })"
         )
@@ -178,7 +123,7 @@ def test_dark_and_light_differ(visit):
 def test_names_are_text(visit):
     page = visit(page_of("nasty"))
     assert page.locator("script").count() == 1
-    assert page.locator("#ranking .by-0 tbody th").first.get_attribute("title").startswith(NASTY)
+    assert page.locator("#ranking tbody th").first.get_attribute("title").startswith(NASTY)
     assert NASTY[:20] in page.locator("#ranking").inner_text()
     assert "49" not in page.locator(".verdict").inner_text()
 
@@ -238,7 +183,5 @@ def test_where_the_clipboard_is_closed_the_code_is_selected(visit):
 def test_without_its_script_the_page_still_tells_everything(visit):
     page = visit(page_of("many"), java_script_enabled=False)
     assert page.locator("select, .copy, th button").count() == 0
-    page.locator("#ranking label").nth(1).click()
-    assert page.locator("#ranking table").nth(1).is_visible()
-    page.locator("#confusion label").nth(7).click()
-    assert page.locator("#confusion table").nth(7).is_visible()
+    for place in ("#ranking", "#differences", "#confusion", "#everything"):
+        assert page.locator(f"{place} table").first.is_visible()

@@ -17,7 +17,7 @@ from absentia import (
     missingness,
 )
 from absentia.experiment import _quality as module
-from absentia.experiment import compare_completers, measure_hidden_errors, measure_unexplained_share
+from absentia.experiment import compare_completers, measure_hidden_errors
 from absentia.methods.catalogue import offered
 from absentia.methods.completion import Holdout
 from absentia.tasks import completion
@@ -126,18 +126,6 @@ def test_with_one_view_there_is_nothing_to_hide():
     alone = KernelViews.from_dense(np.eye(8)[None])
     quality = measure_hidden_errors(alone, {"mean": MeanFill()})
     assert (len(quality.cells), quality.row_errors, quality.left_out) == (0, {}, {})
-
-
-def test_what_is_unexplained_is_a_share_of_completed_cells_only(kernels):
-    method = MKMC(n_components=3)
-    completed = method.fit_transform(kernels)
-    share = measure_unexplained_share(method, completed, kernels.observed)
-    np.testing.assert_array_equal(np.isnan(share), kernels.observed)
-    assert ((share[~kernels.observed] > 0) & (share[~kernels.observed] < 1)).all()
-    t, v = np.argwhere(~kernels.observed)[0]
-    diagonal = completed.block(kernels.names[v])[t, t]
-    assert share[t, v] == pytest.approx(method.posterior_variance()[t, v] / diagonal)
-    assert measure_unexplained_share(CVKT(), completed, kernels.observed) is None
 
 
 def test_a_method_stands_beside_baselines_and_the_rest_of_the_catalogue(kernels, monkeypatch):

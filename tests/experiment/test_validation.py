@@ -154,10 +154,6 @@ def test_contributions_and_gains_are_of_samples_that_the_model_has_not_seen(n_cl
     judged = cross_validate(views, y, Plan(AbsentClassifier("mean"), C=1.0))
     assert len(seen) == 5
     assert not any(seen)
-    assert judged.exact
-    assert judged.parts.shape == (60, 3, n_classes)
-    size = np.abs(judged.parts).mean(axis=(0, 2))
-    assert size[0] > size[2]
     lacking = {(i, v) for i, v in np.argwhere(~views.observed).tolist()}
     assert {(g.sample, g.view) for g in judged.gains} == lacking
     by_view = [np.mean([g.gain for g in judged.gains if g.view == v]) for v in range(3)]
@@ -178,7 +174,6 @@ def test_only_the_least_certain_are_tried_where_there_are_many(monkeypatch):
     monkeypatch.setattr(_validation, "MAX_GAIN_SAMPLES", 10)
     views, y = planted(60)
     judged = cross_validate(views, y, Plan(EarlyFusionClassifier("logistic"), C=1.0))
-    assert not judged.exact
     samples = {g.sample for g in judged.gains}
     assert len(samples) == 10
     lacking = np.flatnonzero(~views.observed.all(axis=1))

@@ -8,7 +8,6 @@ from absentia import Views, missingness
 from absentia.data.survival import Survival
 from absentia.experiment.comparison import Design, make_task_data
 from absentia.experiment.comparison._design import Expansion
-from absentia.experiment.comparison._trial import draw_maps
 from absentia.experiment.engine import Record
 from absentia.tasks import COMPLETION, Predictions
 
@@ -75,8 +74,7 @@ def made_up(problem, trial, rng):
 def _result(problem, key, rng):
     if key["kind"] == "complete":
         found = {metric.name: float(rng.uniform(0.1, 0.9)) for metric in COMPLETION.metrics}
-        result = {"scores": found, "hidden": 5}
-        return result | ({"maps": made_maps(problem)} if key["repeat"] == 0 else {})
+        return {"scores": found, "hidden": 5}
     train, test = problem.split(key["cv"], key["seed"], key["repeat"])[key["fold"]]
     said, *more = luck(problem, test, rng)
     result = {"scores": problem.task.scores(problem.y[test], Predictions(said, *more))}
@@ -101,13 +99,6 @@ def luck(problem, test, rng):
     probabilities = rng.random((len(y), len(problem.classes))) + 0.3 * np.eye(len(problem.classes))[y]
     probabilities /= probabilities.sum(axis=1, keepdims=True)
     return probabilities.argmax(axis=1), probabilities
-
-
-@cache
-def made_maps(problem):
-    kernels = problem.kernels
-    part = kernels.hide(missingness.mcar(kernels, 0.2, random_state=0))
-    return draw_maps(problem, kernels, part, kernels)
 
 
 def trials_of(problem, design):

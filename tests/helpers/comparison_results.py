@@ -11,7 +11,6 @@ from absentia.experiment.results import (
     CurvePoint,
     Difference,
     Interval,
-    KernelMaps,
     MethodRow,
     Metric,
     PatternScores,
@@ -110,24 +109,6 @@ def to_simplest(rows, simplest, metric, seed=0):
     return found
 
 
-def maps(methods, names, side=24, seed=0):
-    """Block kernels with noise, which compresses badly."""
-    rng = np.random.default_rng(seed)
-    block = np.kron(np.eye(4), np.ones((side // 4, side // 4)))
-    block = np.pad(block, (0, side - len(block)), constant_values=1.0)
-
-    def noisy(amount):
-        return block + amount * rng.standard_normal((side, side))
-
-    truth = {name: noisy(0.15) for name in names}
-    hidden = {name: K.copy() for name, K in truth.items()}
-    for K in hidden.values():
-        gone = rng.random(side) < 0.25
-        K[gone] = K[:, gone] = np.nan
-    completed = {m: {name: noisy(0.3) for name in names} for m in methods}
-    return KernelMaps(side, "Samples in the order of their classes.", truth, hidden, completed)
-
-
 def pattern_scores(observed, names, methods, rng):
     masks, counts = np.unique(observed, axis=0, return_counts=True)
     order = np.argsort(-counts)[:8]
@@ -164,7 +145,7 @@ def verdict_of(rows, simplest):
 
 
 def make_findings(
-    n=300, n_views=4, n_methods=8, task="classes", seed=0, failures=False, side=24, n_classes=4,
+    n=300, n_views=4, n_methods=8, task="classes", seed=0, failures=False, n_classes=4,
     completion=True, names=None, methods=None, **changes,
 ):  # fmt: skip
     """Findings with everything in them; `changes` are fields to replace."""
@@ -195,7 +176,7 @@ def make_findings(
     inner = None
     if completion and task != "completion":
         inner = make_findings(
-            n, n_views, min(n_methods, 6), "completion", seed + 1, side=side, names=names, completion=False
+            n, n_views, min(n_methods, 6), "completion", seed + 1, names=names, completion=False
         )
     values = {
         "title": "Subtypes of a made-up cohort",
@@ -214,7 +195,6 @@ def make_findings(
         "curves": curves,
         "classes": classes,
         "confusion": counts if classes else {},
-        "kernels": maps(methods, names, side, seed),
         "completion": inner,
         "done": 500,
         "wanted": 500,

@@ -31,27 +31,25 @@ def views_of(kernels, names, observed=None):
     return KernelViews.within(Presence(np.arange(n), tuple(names), observed), blocks)
 
 
-def make_story(n=24, n_views=3, n_methods=1, rate=0.3, seed=0, **changes):
+def make_story(n=24, n_views=3, rate=0.3, seed=0, **changes):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n_views, n, 4))
     truth = X @ X.transpose(0, 2, 1)
     observed = rng.random((n, n_views)) > rate
     before = hide(truth, observed)
-    methods = [f"method {m}" for m in range(n_methods)]
-    after = {m: np.where(np.isnan(before), i * 0.1, before) for i, m in enumerate(methods)}
     values = {
         "title": "A title",
         "summary": "A summary.",
+        "method": "method 0",
         "before": before,
-        "after": after,
-        "traces": {methods[0]: 3 + 0.5 ** np.arange(12)} if methods else {},
+        "after": np.where(np.isnan(before), 0.1, before),
         "facts": {"seed": "0"},
     }
     names = changes.pop("names", [f"view {v}" for v in range(n_views)])
     observed = changes.pop("observed", observed)
     values |= changes
     values["before"] = views_of(values["before"], names, observed)
-    values["after"] = {method: views_of(K, names) for method, K in values["after"].items()}
+    values["after"] = views_of(values["after"], names)
     return CompletionStory(**values)
 
 

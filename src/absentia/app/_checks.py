@@ -1,4 +1,4 @@
-"""What the commands check before they begin: numbers, names, places, extras.
+"""What the commands check before they begin: numbers, names, places.
 
 A command that is to fail fails at once and in one sentence, not after the work.
 """
@@ -95,18 +95,3 @@ def check_ending(path: Path, what: str, *endings: str) -> None:
     if path.suffix.lower() not in endings:
         kinds = " or ".join(f"{'an' if e == '.npz' else 'a'} {e}" for e in endings)
         raise ValueError(f"{path}: {what} is {kinds} file; give it that ending")
-
-
-# ---------------------------------------------------------------------------------------------- extras
-
-
-def check_report(report: Path | None, instead: str = "") -> None:
-    """Refuse a report for which packages are missing; `instead` says what else can be done."""
-    if report is None:
-        return
-    from absentia.app import report as reporting
-
-    try:
-        reporting.load_templates()
-    except ImportError as error:
-        raise ImportError(f"{error}{instead}") from None

@@ -2,8 +2,7 @@
 
 0 fine; 2 the call or a file is not right, or memory too small for it; 1 the machine (disk) or a defect of
 ours; 3 stopped early by Ctrl-C, with what was there written; 128 + n ended by signal n, which takes seconds
-at most (then n is 9 if nothing less helps).  The sentence also says which of the files that were to be
-written are there.
+at most (then n is 9 if nothing less helps).
 """
 
 import errno
@@ -14,10 +13,9 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from pathlib import Path
 from types import FrameType
 
 from absentia.app._terminal import err, escape_text
@@ -29,7 +27,7 @@ _DEFECT, _BAD_CALL, STOPPED_EARLY = 1, 2, 3
 _TRACEBACK = "ABSENTIA_TRACEBACK"
 
 #: Signals that ask to end: SIGTERM, and where there is one SIGHUP (the terminal has gone).
-END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+_END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 #: What is wrong with a name that was given, rather than with the machine.
 _NAMES = {
@@ -49,60 +47,18 @@ class _Terminated(BaseException):
     """A signal that asks to end, by number; raised where the program is: what is half done is undone."""
 
 
-# ------------------------------------------------------------------------------------- what was written
+_describe_kept: Callable[[], str] | None = None
 
 
-_Stamp = tuple[int, int, int]
+def explain_kept(sentence: Callable[[], str] | None) -> None:
+    """Say to whoever interrupts a command what is kept of work that goes on later; None: nothing is."""
+    global _describe_kept
+    _describe_kept = sentence
 
 
-class _WrittenOutputs:
-    """Files that a command means to write, as they were before: what has changed since was written."""
-
-    def __init__(self) -> None:
-        self._before: dict[Path, tuple[Path, _Stamp | None]] = {}  # as given: where it is, how it was
-        self._kept: Callable[[], str] | None = None
-
-    def expect(self, *paths: Path | None) -> None:
-        """From now on it matters whether these are written; None is nothing."""
-        self._before |= {path: (path.absolute(), _stamp(path)) for path in paths if path is not None}
-
-    def explain_kept(self, sentence: Callable[[], str] | None) -> None:
-        """What is kept of work that goes on later, in words, for whoever interrupts it."""
-        self._kept = sentence
-
-    def clear(self) -> None:
-        self._before.clear()
-        self._kept = None
-
-    def changed(self) -> list[Path]:
-        """The files that were written, the others still being as they were."""
-        return [path for path, (place, before) in self._before.items() if _stamp(place) != before]
-
-    def sentence(self) -> str:
-        """What of all this is there."""
-        if self._kept is not None:
-            return self._kept()
-        there = self.changed()
-        if not there:
-            return "nothing was written"
-        missing = [path for path in self._before if path not in there]
-        return _list_paths(there, "written") + (f", {_list_paths(missing, 'not')}" if missing else "")
-
-
-def _stamp(path: Path) -> _Stamp | None:
-    """What changes when a file is replaced."""
-    try:
-        found = path.stat()
-    except (OSError, ValueError):
-        return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
-
-
-def _list_paths(paths: Sequence[Path], what: str) -> str:
-    return f"{' and '.join(str(path) for path in paths)} {'was' if len(paths) == 1 else 'were'} {what}"
-
-
-outputs = _WrittenOutputs()
+def _describe_files() -> str:
+    """What is there of files that were to be written."""
+    return "every file is whole, or as it was" if _describe_kept is None else _describe_kept()
 
 
 # ------------------------------------------------------------------------------------------- signals
@@ -160,7 +116,7 @@ class _Patience:
             return end
         for one in (self._ours, end):
             one.close()
-        for number in (signal.SIGINT, *END_SIGNALS):
+        for number in (signal.SIGINT, *_END_SIGNALS):
             signal.signal(number, signal.SIG_IGN)
         try:
             kill = partial(_kill, process)
@@ -190,7 +146,7 @@ def _listen(
             pass_on(came)
             if came == _HEARD:
                 number = 0
-            elif not number and came[0] in (signal.SIGINT, *END_SIGNALS):
+            elif not number and came[0] in (signal.SIGINT, *_END_SIGNALS):
                 number, deadline = came[0], time.monotonic() + seconds
 
 
@@ -204,7 +160,7 @@ def _give_up(number: int) -> None:
         from absentia.files import remove_unfinished
 
         remove_unfinished()
-    words = f"{_end_words(number)} in the middle of a long step; {outputs.sentence()}"
+    words = f"{_end_words(number)} in the middle of a long step; {_describe_files()}"
     os.write(2, f"absentia: {words}\n".encode())
     os._exit(128 + number)
 
@@ -217,7 +173,7 @@ def _kill(process: int, number: int) -> None:
     os.kill(process, signal.SIGKILL)
 
 
-patience = _Patience()
+_patience = _Patience()
 
 
 @contextmanager
@@ -229,9 +185,9 @@ def handle_signals() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():  # only there can they be handled
         yield
         return
-    asked = [number for number in END_SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+    asked = [number for number in _END_SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
     previous = {number: signal.getsignal(number) for number in (signal.SIGINT, *asked)}
-    patience.begin()
+    _patience.begin()
 
     def end(number: int, frame: FrameType | None) -> None:
         for one in asked:
@@ -243,7 +199,7 @@ def handle_signals() -> Iterator[None]:
     try:
         yield
     finally:
-        patience.end()
+        _patience.end()
         for number, handler in previous.items():
             if handler is not None:  # None: it was not installed from Python
                 signal.signal(number, handler)
@@ -256,7 +212,7 @@ def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
 
     def is_stopped() -> bool:
         if interrupts:
-            patience.heard()
+            _patience.heard()
         return interrupts > 0
 
     def handler(number: int, frame: FrameType | None) -> None:
@@ -276,7 +232,7 @@ def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
 def _ignore_signals() -> None:
     """No signal interrupts the last words; :func:`handle_signals` puts the handlers back."""
     if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGINT, *END_SIGNALS):
+        for number in (signal.SIGINT, *_END_SIGNALS):
             signal.signal(number, signal.SIG_IGN)
 
 
@@ -287,14 +243,9 @@ def _describe_end(error: BaseException) -> tuple[int, str]:
     """Exit code and sentence for whatever came out of a command; no sentence for a closed pipe."""
     if isinstance(error, KeyboardInterrupt | _Terminated):
         number = int(error.args[0]) if isinstance(error, _Terminated) else int(signal.SIGINT)
-        return 128 + number, f"{_end_words(number)}; {outputs.sentence()}"
+        return 128 + number, f"{_end_words(number)}; {_describe_files()}"
     if isinstance(error, BrokenPipeError):
         return 128 + getattr(signal, "SIGPIPE", 13), ""
-    code, sentence = _failure(error)
-    return code, sentence + (f" ({outputs.sentence()})" if outputs.changed() else "")
-
-
-def _failure(error: BaseException) -> tuple[int, str]:
     text = " ".join(str(error).split())
     if isinstance(error, MemoryError):
         return _BAD_CALL, (
@@ -328,7 +279,7 @@ def _system(error: OSError) -> tuple[int, str]:
 
 def leave(error: BaseException) -> int:
     """Say what happened and give the exit code; never fails itself."""
-    patience.heard()
+    _patience.heard()
     _ignore_signals()
     with suppress(Exception):
         _silence_broken_streams()
@@ -343,7 +294,7 @@ def leave(error: BaseException) -> int:
 
 def run_process(command: Callable[[], None]) -> None:
     """Run a command as all that this process does: after a signal it ends, whatever its threads do."""
-    patience.guarded = hasattr(os, "fork")
+    _patience.guarded = hasattr(os, "fork")
     try:
         command()
     except SystemExit as leaving:

@@ -19,22 +19,21 @@ from rich.table import Table
 if TYPE_CHECKING:
     from absentia.core.optimize import Callback
     from absentia.core.optimize import Progress as Iteration
-    from absentia.experiment.comparison import Study
     from absentia.experiment.engine import Record, Trial
 
 _STEP_SECONDS, _TRIAL_SECONDS = 10.0, 15.0  # between lines where there is no terminal
 
 #: Seconds; progress lines go by it.
-clock: Callable[[], float] = time.monotonic
+_clock: Callable[[], float] = time.monotonic
 
 
 def _make_pace(seconds: float) -> Callable[[], bool]:
     """A function that is True when so many seconds have passed since it last was, or was made."""
-    last = clock()
+    last = _clock()
 
     def is_due() -> bool:
         nonlocal last
-        now = clock()
+        now = _clock()
         if now - last < seconds:
             return False
         last = now
@@ -105,22 +104,17 @@ class TrialProgress:
         self.done = self.failed = 0
         self.listeners: list[Callable[[Record], None]] = []
         self._running: dict[str, str] = {}
-        self._left = [self._name_method(trial.key) for trial in todo]
+        self._left = [str(trial.key["method"]) for trial in todo]
         self._spent: dict[str, list[float]] = {}
         self._measured = measured or {}
 
-    def _name_method(self, key: Mapping[str, Any]) -> str:
-        """What a trial's method is called: times are told apart by it."""
-        given = ", ".join(f"{name}={value}" for name, value in key.get("parameters", {}).items())
-        return f"{key['method']}({given})"
-
     def begin(self, trial: Trial) -> None:
         """A trial runs."""
-        self._running[trial.hash] = self._name_method(trial.key)
+        self._running[trial.hash] = str(trial.key["method"])
 
     def tell(self, record: Record) -> None:
         """A trial is over."""
-        method = self._name_method(record.trial)
+        method = str(record.trial["method"])
         self._running.pop(record.hash, None)
         self.done += 1
         self.failed += not record.done
@@ -141,10 +135,6 @@ class TrialProgress:
         mean = sum(known.values()) / len(known)
         return sum(known.get(name, mean) for name in self._left) / self.jobs
 
-    def best(self) -> str:
-        """Which method is best so far, where that can be said."""
-        return ""
-
     def line(self) -> str:
         """All of it in one line."""
         from absentia.experiment.comparison import format_seconds
@@ -158,33 +148,7 @@ class TrialProgress:
         seconds = self.seconds_left()
         if self._left and seconds is not None:
             parts.append(f"about {format_seconds(seconds)} left")
-        return " · ".join([*parts, *filter(None, [self.best()])])
-
-
-class StudyProgress(TrialProgress):
-    """Of a comparison, whose methods can be ranked on the way."""
-
-    def __init__(self, study: Study, todo: Sequence[Trial], jobs: int) -> None:
-        super().__init__(todo, jobs, study.measured_seconds())
-        self._study = study
-        self._scores: dict[str, list[float]] = {}
-        self.listeners.append(self._add_score)
-
-    def _name_method(self, key: Mapping[str, Any]) -> str:
-        return str(key["method"])
-
-    def _add_score(self, record: Record) -> None:
-        value = record.result.get("scores", {}).get(self._study.metric.name) if record.done else None
-        if value is not None and record.trial["kind"] in ("predict", "complete"):
-            self._scores.setdefault(str(record.trial["method"]), []).append(float(value))
-
-    def best(self) -> str:
-        means = {name: sum(scores) / len(scores) for name, scores in self._scores.items()}
-        if not means:
-            return ""
-        choose = max if self._study.metric.higher else min
-        name = choose(means, key=means.__getitem__)
-        return f"best so far {name} ({self._study.format_score(means[name])})"
+        return " · ".join(parts)
 
 
 @contextmanager

@@ -248,9 +248,9 @@ def _run(study: Study, pool: Pool, tell: Callable[[Any], None], verbose: bool, t
         if not verbose:
             run(pool, tell)
             continue
-        from absentia.app._progress import StudyProgress, show_trials
+        from absentia.app._progress import TrialProgress, show_trials
 
-        progress = StudyProgress(study, todo, pool.jobs)
+        progress = TrialProgress(todo, pool.jobs, study.measured_seconds())
         progress.listeners.append(tell)
         with show_trials(progress):
             run(pool, progress.tell, progress.begin)

@@ -10,7 +10,6 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -159,31 +158,6 @@ def _measure_method(
         quality.left_out[name] = "gave values that are not finite"
         return
     quality.row_errors[name], quality.ca_errors[name], quality.seconds[name] = by_cell, by_view, seconds
-
-
-def measure_unexplained_share(completer: Any, completed: KernelViews, observed: Array) -> Array | None:
-    """Posterior variance of each completed cell as a share, 0 to 1, of its diagonal kernel value k(t, t).
-
-    Parameters
-    ----------
-    completer : fitted completer
-        With a method ``posterior_variance``, or there is nothing to measure.
-    completed : KernelViews
-        The n samples with all V views, as the completer filled them.
-    observed : bool array of shape (n, V)
-        Which cells the completer was given.
-
-    Returns
-    -------
-    array of shape (n, V), or None without ``posterior_variance``
-        NaN where the cell was observed.
-    """
-    if not hasattr(completer, "posterior_variance"):
-        return None
-    diagonals = np.column_stack([completed.diagonal(name) for name in completed.names])
-    share = np.full(observed.shape, np.nan)
-    np.divide(completer.posterior_variance(), diagonals, out=share, where=~observed & (diagonals > 0))
-    return np.clip(share, 0.0, 1.0)
 
 
 def _nan_mean(values: Array) -> float:

@@ -53,10 +53,6 @@ class Validation:
         What the first method predicts if a view is hidden from a sample.
     probabilities, scores : (n, classes), optional
         Of the first method, where it has them.
-    parts : (n, V, classes), optional
-        What each view adds to the decision.
-    exact : bool
-        Whether parts are those of the scores, or differences that hiding makes.
     gains : sequence of Gain, optional
         What one more view is worth; None: it cannot be told.
     """
@@ -67,8 +63,6 @@ class Validation:
     without: Array | None = None
     probabilities: Array | None = None
     scores: Array | None = None
-    parts: Array | None = None
-    exact: bool = False
     gains: Sequence[Gain] | None = None
 
     @property
@@ -148,8 +142,6 @@ class _Details:
         )
         self.probabilities: Array | None = None
         self.scores: Array | None = None
-        self.parts: Array | None = None
-        self.exact = False
         self.gains: list[Gain] | None = None
         self._share = -(-MAX_GAIN_SAMPLES // n_folds)
 
@@ -158,22 +150,19 @@ class _Details:
         return len(np.unique(self.y))
 
     def fields(self) -> dict[str, Any]:
-        names = ("without", "probabilities", "scores", "parts", "exact", "gains")
+        names = ("without", "probabilities", "scores", "gains")
         return {name: getattr(self, name) for name in names}
 
     def read(self, fitted: Any, kernels: Any, rows: Any, said: Any, train: Array, test: Array) -> None:
         """The samples `test`, which the fitted estimator takes as `rows`."""
         if self.without is not None:
             self.without[test] = predict_without_each(self.task, fitted, rows, said.values)
-        if "contributions" not in self.task.sections:
+        if "gains" not in self.task.sections:
             return
         shape = (len(self.y), self._n_classes)
-        if self.scores is None or self.parts is None:
-            self.scores, self.parts = np.zeros(shape), np.zeros((*self.data.observed.shape, shape[1]))
+        if self.scores is None:
+            self.scores = np.zeros(shape)
         self.scores[test] = _score_classes(fitted, rows)
-        found = inspection.contributions(fitted, rows)
-        self.parts[test] = found["contribution"].to_numpy().reshape(len(test), *self.parts.shape[1:])
-        self.exact = found.attrs["how"] == "exact"
         if said.probabilities is None:
             return
         if self.probabilities is None:

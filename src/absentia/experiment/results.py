@@ -119,20 +119,6 @@ class CurvePoint:
     score: Interval
 
 
-@dataclass(frozen=True, eq=False)
-class KernelMaps:
-    """Kernels as small pictures: block means over the samples in one order, `side` x `side`.
-
-    `truth`, `hidden` and every entry of `completed` are by view; NaN where nothing is there.
-    """
-
-    side: int
-    order: str  # in words: how samples are ordered
-    truth: Mapping[str, Array]
-    hidden: Mapping[str, Array]
-    completed: Mapping[str, Mapping[str, Array]]  # by method, then view
-
-
 @dataclass(frozen=True)
 class Recommendation:
     """What is shown, and what to do.
@@ -191,7 +177,6 @@ class ComparisonResults:
     classes : sequence of str
     confusion : mapping of method to (classes, classes) int
         True classes in rows, out-of-fold predictions of the first repeat in columns.
-    kernels : KernelMaps, optional
     completion : ComparisonResults, optional
         Beside predictions: how well hidden cells are completed.
     done, wanted : int
@@ -218,7 +203,6 @@ class ComparisonResults:
     curves: Sequence[CurvePoint] = ()
     classes: Sequence[str] = ()
     confusion: Mapping[str, Array] = field(default_factory=dict)
-    kernels: KernelMaps | None = None
     completion: "ComparisonResults | None" = None
     done: int = 0
     wanted: int = 0

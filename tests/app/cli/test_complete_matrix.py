@@ -141,8 +141,8 @@ def test_a_smooth_row_kernel_of_low_numerical_rank_keeps_its_part():
     X = X + 0.3 * rng.standard_normal(X.shape)
     gaps = np.where(rng.random(X.shape) < 0.04, np.nan, X)
     matrix = Matrix(gaps, np.arange(150), np.arange(8), row_kernel=K)
-    done = _completing.run_imputer(PMAImputer(row_kernel=K), matrix, "pma", check=False)
-    assert "it carries" in _completing.describe_estimates(matrix, done.imputer)["Row kernel"]  # not zero
+    done = _completing._run_imputer(PMAImputer(row_kernel=K), matrix, "pma", check=False)
+    assert done.imputer.model_.rows.diagonal().mean() > 0
     assert _rmse(done.X[np.isnan(gaps)], X[np.isnan(gaps)]) < 0.5
 
 
@@ -151,7 +151,7 @@ def test_the_report_judges_on_hidden_entries(tmp_path):
     result = run("complete", "t.csv", "-o", "o.csv", *PMA, "--report", "r.html", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     page = (tmp_path / "r.html").read_text()
-    for words in ("t.csv, completed", "column mean", "Log marginal likelihood", "Row kernel", "sign test"):
+    for words in ("t.csv, completed", "column mean", "row kernel", "sign test"):
         assert words in page
     own, mean = (
         float(w) for w in result.stdout.split("RMSE ")[-1].split(" (in")[0].split(", of column means ")

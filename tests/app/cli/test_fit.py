@@ -242,7 +242,7 @@ def test_an_interrupt_writes_nothing(folder, tmp_path, monkeypatch):
         cwd=tmp_path,
     )
     assert result.returncode == 130
-    assert "nothing was written" in result.stderr
+    assert "every file is whole, or as it was" in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 

@@ -93,7 +93,7 @@ def test_memory_does_not_grow_with_the_number_of_samples(folder, tmp_path, monke
     for n in (1000, 8000):
         views = views_of(n)[0]
         tracemalloc.start()
-        _predict.write_predictions(tmp_path / "p.csv", model, views)
+        _predict._write_predictions(tmp_path / "p.csv", model, views)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert len(table(tmp_path / "p.csv")) == 8001
@@ -185,7 +185,7 @@ def test_completed_kernels_that_are_not_finite_are_refused(tmp_path, monkeypatch
     def spoiled(*_):
         return kernels.completed({name: np.full((10, 10), np.nan) for name in kernels.names})
 
-    monkeypatch.setattr(_completing, "run_completer", spoiled)
+    monkeypatch.setattr(_completing, "_run_completer", spoiled)
     refused(run("complete", "k.npz", "-o", "o.npz", cwd=tmp_path), "k.npz", "'view0'", "not finite")
     assert not (tmp_path / "o.npz").exists()
 

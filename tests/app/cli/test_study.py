@@ -8,7 +8,7 @@ import pytest
 from absentia import Views, io
 from absentia.app.cli._compare import CompareOptions
 from absentia.app.cli._flags import LabelledReadOptions, ViewKernelOptions, flag_words
-from absentia.app.cli._study import make_study, read_task_data
+from absentia.app.cli._study import _read_task_data, make_study
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_the_command_in_the_design_is_the_command(data):
     ("labels", "task"), [("y", "classes"), ("number", "numbers"), (None, "completion")]
 )
 def test_what_is_compared_follows_from_the_labels(data, labels, task):
-    problem, _ = read_task_data(data, labels, LabelledReadOptions(), ViewKernelOptions())
+    problem, _ = _read_task_data(data, labels, LabelledReadOptions(), ViewKernelOptions())
     assert problem.kind == task
     assert len(problem.data) == 30
 

@@ -40,21 +40,17 @@ def test_accuracies_are_those_of_the_predictions():
     assert [row[1].endswith("(best)") for row in rows] == [True, False, False]
 
 
-def test_accuracies_by_number_of_views_and_pattern_count_every_sample_once():
+def test_accuracies_by_pattern_count_every_sample_once():
     story = make_story(n=200, n_views=5)
     text = render_classification(story)
-    tables = re.findall(r'<table class="patterns groups".*?</table>', text, re.S)
-    assert len(tables) == 2
-    by_count, by_pattern = (row_cells(t, "patterns groups") for t in tables)
-    assert sum(int(row[1]) for row in by_count) == sum(int(row[2]) for row in by_pattern) == 200
-    have = story.observed.sum(axis=1)
-    right = story.right("the method")
-    for row in by_count:
-        k = int(row[0].split()[0].replace("all", "5"))
-        assert int(row[1]) == (have == k).sum()
-        assert row[2] == f"{100 * right[have == k].mean():.0f}%"
-        assert row[0].endswith("few") == ((have == k).sum() < 20)
-    assert "other patterns together" in by_pattern[-1][1]
+    rows = row_cells(text, "patterns groups")
+    assert sum(int(row[2]) for row in rows) == 200
+    everything, right = story.observed.all(axis=1), story.right("the method")
+    (whole,) = [row for row in rows if row[1].startswith("every view")]
+    assert int(whole[2]) == everything.sum()
+    assert whole[3] == f"{100 * right[everything].mean():.0f}%"
+    assert all(row[1].endswith("few") == (int(row[2]) < 20) for row in rows)
+    assert "other patterns together" in rows[-1][1]
     assert "read no ranking into them" in text
 
 
@@ -92,39 +88,31 @@ def test_weights_are_shown_as_they_are():
     assert [row[1] for row in rows] == ["0.500", "0.000", "0.250"]
     bars = re.findall(r'class="bar">(?:<span style="width:([\d.]+)%">)?', text.split('id="weights"')[1])
     assert bars[:3] == ["100.0", "", "50.0"]
-    assert "Class by class" not in text
+
+
+def test_weights_of_several_classes_are_their_mean():
+    story = make_story(n_classes=3, weights=np.array([[0.5, 0, 0], [0.25, 0, 0], [0, 0, 0.3]]))
+    rows = row_cells(render_classification(story), "patterns weights")
+    assert [row[1] for row in rows] == ["0.250", "0.000", "0.100"]
+
+
+def test_members_of_an_average_are_named():
+    html = render_classification(make_story(used="the average of <two>"))
+    assert "Used: the average of &lt;two&gt;." in html
+    assert "Used:" not in render_classification(make_story())
 
 
 def test_a_method_that_does_not_weigh_views_has_no_section_on_it():
     text = render_classification(make_story(weights=None))
     assert "Which views count" in render_classification(make_story())
-    for word in ('id="weights"', '"#weights"', "Which views count", "Class by class", "<h3>Weights"):
+    for word in ('id="weights"', '"#weights"', "Which views count", "<h3>Weights"):
         assert word not in text
-
-
-def test_each_class_shows_its_own_weights_and_of_many_the_most_frequent():
-    story = make_story(n=400, n_classes=20)
-    rows = row_cells(render_classification(story), "shaded")
-    assert len(rows) == 12
-    c = story.classes.index(rows[0][0])
-    assert rows[0][1:] == [f"{w:.2f}" for w in story.weights[c]]
-    frequent = np.sort(np.bincount(story.truth))[::-1][:12].sum()
-    assert sum((story.truth == story.classes.index(row[0])).sum() for row in rows) == frequent
 
 
 def test_without_probabilities_there_is_no_such_section():
     text = render_classification(make_story(probabilities=None))
     assert 'id="calibration"' not in text
     assert "#calibration" not in text
-
-
-def test_what_was_dropped_is_said():
-    text = render_classification(
-        make_story(n_all=140, dropped={"without a label": 20, "without a view": 0})
-    )
-    assert "20 of 140 samples without a label" in text
-    assert "without a view</li>" not in text
-    assert "Nobody: every sample" in render_classification(make_story())
 
 
 def test_nothing_that_came_from_outside_is_markup(tmp_path):
@@ -142,29 +130,6 @@ def test_nothing_that_came_from_outside_is_markup(tmp_path):
     assert (("html", "head", "title"), NASTY) in Page(text).texts
     path = save(text, tmp_path / "r.html")
     assert path.read_text(encoding="utf-8") == text
-
-
-def test_calibration_by_pattern_is_that_of_the_probabilities():
-    story = make_story(n=200, n_views=3)
-    text = render_classification(story)
-    tables = re.findall(r'<table class="patterns groups".*?</table>', text, re.S)
-    have, said = story.observed.sum(axis=1), story.predictions["the method"]
-    came = np.eye(3)[story.truth]
-    for row in row_cells(tables[0], "patterns groups"):
-        members = have == int(row[0].split()[0].replace("all", "3"))
-        given = story.probabilities[np.arange(200), said][members].mean()
-        brier = ((story.probabilities - came) ** 2).sum(axis=1)[members].mean()
-        assert row[5:7] == [f"{100 * given:.0f}%", f"{brier:.2f}"]
-    assert "Brier score" not in render_classification(make_story(probabilities=None))
-
-
-def test_members_of_an_average_are_shown_with_their_weights():
-    tried = [["cvkt-linear", "0.500", "0.70"], ["<fusion>", "0.900", "0.30"]]
-    html = render_classification(make_story(tried=tried, used="the average of <two>"))
-    assert "What is averaged" in html
-    assert "Used: the average of &lt;two&gt;." in html
-    assert '<th scope="row">&lt;fusion&gt;</th>' in html
-    assert "What is averaged" not in render_classification(make_story())
 
 
 def test_mistakes_say_by_which_rule_classes_are_predicted():

@@ -1,16 +1,11 @@
-"""What decisions rest on, mistakes, and what to measure next, as the page says it."""
+"""Features, mistakes, and what to measure next, as the page says it."""
 
-import base64
-import csv
-import io
-import re
 from html import unescape
 
 import numpy as np
 import pytest
 
-from absentia.app.report import _classes, render_classification
-from absentia.app.report._classification import _average_parts
+from absentia.app.report import _classification, render_classification
 from absentia.experiment import Gain
 from helpers.report_data import classification_story
 from helpers.report_pages import NASTY, row_cells, section
@@ -18,33 +13,8 @@ from helpers.report_pages import NASTY, row_cells, section
 pytest.importorskip("jinja2")
 
 
-def test_sizes_are_means_over_those_who_have_the_view():
-    parts = np.array([[[1.0, -1.0], [9.0, 9.0]], [[-3.0, 3.0], [2.0, -4.0]]])
-    observed = np.array([[True, False], [True, True]])
-    assert _average_parts(parts, observed).tolist() == [[2, 2], [2, 4]]
-    nobody = _average_parts(parts, np.array([[True, False], [True, False]]))
-    assert nobody[:, 1].tolist() == [0, 0]
-
-
 def test_nothing_known_is_no_section():
-    assert 'id="decisions"' not in render_classification(classification_story())
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_views_and_classes_are_on_the_page(n_classes):
-    story = classification_story(n_classes=n_classes)
-    parts = np.random.default_rng(0).normal(size=(story.n_samples, 3, n_classes))
-    story = classification_story(n_classes=n_classes, parts=parts, exact=True)
-    text = render_classification(story)
-    rows = row_cells(text, "patterns decisions")
-    sizes = _average_parts(parts, story.observed).mean(axis=0)
-    assert [row[0] for row in rows] == list(story.names)
-    assert [row[2] for row in rows] == [f"{size:.3f}" for size in sizes]
-    assert "exact parts" in text
-    assert ("For or against the class" in text) == (n_classes > 2)
-    assert "when it is hidden" in render_classification(
-        classification_story(n_classes=n_classes, parts=parts)
-    )
+    assert 'id="features"' not in render_classification(classification_story())
 
 
 def test_features_that_count_most_come_first_and_names_are_harmless():
@@ -58,13 +28,6 @@ def test_features_that_count_most_come_first_and_names_are_harmless():
     assert NASTY not in text
     assert "10 of 21 features" in text
     assert "the mean of forest (100%)" in text
-
-
-def test_of_many_classes_the_most_frequent_are_shown():
-    parts = np.ones((400, 3, 15))
-    text = render_classification(classification_story(n=400, n_classes=15, parts=parts, weights=None))
-    assert len(row_cells(text, "shaded")) == 12
-    assert "12 most frequent of 15 classes" in text
 
 
 # -------------------------------------------------------------------------------------------------- mistakes
@@ -89,57 +52,42 @@ def mistaken_story(n=150, seed=0, **changes):
 
 
 def mistakes(story):
-    """Rows of the table on the page, and of the one behind the link."""
+    """Rows of the table on the page, and the section."""
     text = section(render_classification(story), "mistakes")
-    link = re.search(r'href="data:text/csv;charset=utf-8;base64,([^"]*)"', text)
-    table = base64.b64decode(link.group(1)).decode()
-    return row_cells(text, "mistakes"), list(csv.DictReader(io.StringIO(table))), text
+    return row_cells(text, "mistakes"), text
 
 
-def test_the_surest_are_shown_and_all_can_be_kept():
+def test_the_surest_come_first_and_are_those_that_are_wrong(monkeypatch):
     story = mistaken_story()
-    shown, rows, text = mistakes(story)
-    assert (len(shown), len(rows)) == (50, 75)
-    assert "Download all 75 mistakes as CSV" in text
+    shown, _ = mistakes(story)
+    assert {row[0] for row in shown} == {f"p{i}" for i in range(1, 150, 2)}
     sure = [float(row[3].removesuffix("%")) for row in shown]
     assert sure == sorted(sure, reverse=True)
-    assert {row["id"] for row in rows} == {f"p{i}" for i in range(1, 150, 2)}
-    for row in rows[:5]:
-        i = int(row["id"][1:])
-        assert row["true"] == story.classes[story.truth[i]]
-        assert row["predicted"] == story.classes[story.predictions["m"][i]]
-        assert [row["view=a"], row["view=b"]] == [str(int(x)) for x in story.observed[i]]
-        assert float(row["probability of true"]) == pytest.approx(
-            story.probabilities[i, story.truth[i]], rel=1e-5
-        )
+    for row in shown[:5]:
+        i = int(row[0][1:])
+        assert row[1] == story.classes[story.truth[i]]
+        assert row[2] == story.classes[story.predictions["m"][i]]
+        assert row[4] == f"{100 * story.probabilities[i, story.truth[i]]:.0f}%"
+    monkeypatch.setattr(_classification, "_MAX_MISTAKES", 50)
+    few, text = mistakes(story)
+    assert few == shown[:50]
+    assert "Here are 50 of them." in text
 
 
 def test_without_probabilities_the_lead_of_the_score_orders():
     story = mistaken_story(probabilities=None)
-    shown, rows, _ = mistakes(story)
+    shown, text = mistakes(story)
     i = int(shown[0][0][1:])
     ahead = story.scores - np.take_along_axis(story.scores, story.truth[:, None], axis=1)
     lead = np.take_along_axis(ahead, story.predictions["m"][:, None], axis=1)[:, 0]
     assert lead[i] == lead[1::2].max()
-    assert "score of predicted" in rows[0]
+    assert "Score of predicted" in text
     assert mistakes(mistaken_story(probabilities=None, scores=None))[0][0][0] == "p1"
 
 
-def test_a_formula_in_an_id_is_no_formula_in_the_table():
-    assert mistakes(mistaken_story(n=4, ids=np.array(["=1+1"] * 4)))[1][0]["id"] == "'=1+1"
-
-
-def test_too_many_for_a_link_are_cut_and_counted(monkeypatch):
-    monkeypatch.setattr(_classes, "_MAX_LINK_BYTES", 600)
-    _, rows, text = mistakes(mistaken_story())
-    assert 0 < len(rows) < 75
-    assert f"Download the first {len(rows)} mistakes as CSV" in text
-
-
-def test_long_ids_are_shortened_on_the_page_and_whole_in_the_table():
+def test_long_ids_are_shortened_on_the_page_and_whole_in_the_download():
     long = "sample-" + "x" * 80 + "-7"
-    shown, rows, text = mistakes(mistaken_story(n=2, ids=np.array(["a", long])))
-    assert rows[0]["id"] == long
+    shown, text = mistakes(mistaken_story(n=2, ids=np.array(["a", long])))
     assert f'data-v="{long}"' in text
     assert len(unescape(shown[0][0])) == 40
     assert shown[0][0].endswith("-7")
@@ -149,7 +97,7 @@ def test_no_mistakes():
     story = mistaken_story()
     text = render_classification(mistaken_story(predictions={"m": story.truth}))
     assert "None: every sample was classified rightly" in text
-    assert "Download all" not in text
+    assert 'class="mistakes"' not in text
 
 
 # ---------------------------------------------------------------------------------------------- measure next

@@ -49,7 +49,7 @@ def test_one_that_is_far_off_does_not_squeeze_the_others():
     axis = fit_axis([*near, (-50.0, -70.0, -30.0)])
     assert axis.low > 0
     assert axis.place(-50.0) == _MARGIN
-    assert track(axis, -50.0, -70.0, -30.0)[3] == [("off", "M-5 0l8 -5v10z")]
+    assert track(axis, -50.0, -70.0, -30.0)[3] == [("cut", "M0 -5l-6 5l6 5")]
     assert all(track(axis, *interval)[3] == [] for interval in near)
 
 
@@ -89,7 +89,7 @@ def test_equal_or_absent_numbers_still_have_an_axis():
     assert 0 < fit_axis([(0.5, 0.5, 0.5)]).place(0.5) < 100
     assert 0 < fit_axis([(0.0, 0.0, 0.0)]).place(0.0) < 100
     assert fit_axis([]).ticks
-    assert track(fit_axis([(NAN, NAN, NAN)]), NAN, NAN, NAN)[1] == _MARGIN
+    assert track(fit_axis([(NAN, NAN, NAN)]), NAN, NAN, NAN)[1] is None
     low, at, high, _ = track(fit_axis([(0.5, NAN, NAN), (0.7, 0.6, 0.8)]), 0.5, NAN, NAN)
     assert low == at == high
 

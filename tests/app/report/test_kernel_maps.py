@@ -1,61 +1,83 @@
-"""Kernels as heat maps, of a completion and of a comparison."""
+"""Kernels as heat maps: values where they belong, absent cells empty, many samples on few pixels."""
 
 import tracemalloc
 
 import numpy as np
 import pytest
 
-from absentia.app.report import CompletionStory, _comparison_details, _heatmaps, render, render_comparison
-from absentia.app.report._heatmaps import _ABSENT, _LEVELS, _order_by_structure, _order_samples
+from absentia.app.report import CompletionStory, _completion, render_completion
+from absentia.app.report._heatmaps import _LEVELS, _PALETTE, average_blocks, draw_panel
 from absentia.core import Gram
 from absentia.data import KernelViews, Presence
-from absentia.experiment import findings as found
-from helpers.comparison_results import make_findings
 from helpers.report_data import decode, hide, make_story, views_of
-from helpers.report_pages import Page, section
-
-pytest.importorskip("jinja2")
+from helpers.report_pages import Page
 
 
-@pytest.mark.parametrize(("n", "side"), [(1, 1), (320, 320), (321, 161), (4000, 260)])
+def maps_of(text):
+    """Palette indices of the maps of a page, by their words."""
+    return {a["alt"]: np.asarray(decode(a["src"])) for a in Page(text).all("img", class_="heat")}
+
+
+def test_values_go_to_the_nearest_colour_and_what_is_none_is_transparent():
+    values = np.array([[0.0, 0.5], [1.0, np.nan]])
+    text = draw_panel("", "x", {"A": np.repeat(values, 300, axis=0)})  # many, so that the ends are the ends
+    image = decode(Page(text).all("img")[0]["src"])
+    np.testing.assert_array_equal(
+        np.asarray(image)[[0, 300]], [[0, round(0.5 * (_LEVELS - 1))], [_LEVELS - 1, _LEVELS]]
+    )
+    rgba = np.asarray(image.convert("RGBA"))
+    np.testing.assert_array_equal(rgba[0, 0], [*_PALETTE[0], 255])
+    assert rgba[300, 1, 3] == 0
+
+
+def test_colours_rise_in_lightness():
+    assert (np.diff(_PALETTE @ [0.2126, 0.7152, 0.0722]) > 0).all()
+
+
+def test_a_large_diagonal_does_not_wash_out_the_rest():
+    K = np.random.default_rng(0).random((300, 300))
+    np.fill_diagonal(K, 1000.0)
+    text = draw_panel("", "x", {"A": K})
+    (drawn,) = maps_of(text).values()
+    off = ~np.eye(300, dtype=bool)
+    assert np.corrcoef(K[off], drawn[off])[0, 1] > 0.99
+    assert "<span>≥ 0.99" in text
+
+
+def test_blocks_average_what_is_there(rng):
+    values = rng.standard_normal((7, 5))
+    values[:3, :2] = np.nan
+    values[4, 4] = np.nan
+    found = average_blocks(values, np.array([0, 3, 6]), np.array([0, 2, 4]))
+    expected = [
+        [np.nan, values[:3, 2:4].mean(), values[:3, 4].mean()],
+        [values[3:6, :2].mean(), values[3:6, 2:4].mean(), np.nanmean(values[3:6, 4])],
+        [values[6, :2].mean(), values[6, 2:4].mean(), values[6, 4]],
+    ]
+    np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize(("n", "side"), [(1, 1), (260, 260), (261, 131), (4000, 260)])
 def test_blocks_are_equal_and_pixels_few(n, side):
     kernels = np.broadcast_to(0.0, (1, n, n))
     observed = np.ones((n, 1), dtype=bool)
-    page = Page(render(make_story(names=["a"], observed=observed, before=kernels, after={"m": kernels})))
-    assert {a["width"] for a in page.all("img", class_="heat")} == {str(side)}
+    text = render_completion(make_story(names=["a"], observed=observed, before=kernels, after=kernels))
+    assert {image.shape for image in maps_of(text).values()} == {(side, side)}
 
 
-def test_maps_decode_and_absent_cells_are_neutral():
+def test_maps_have_values_where_they_belong_in_one_scale():
     story = make_story()
-    order, _ = _order_samples(story)
-    page = Page(render(story))
-    for attrs in page.all("img"):
-        decode(attrs["src"])
+    order = _completion._order_samples(story.after)
+    maps = maps_of(render_completion(story))
     for v in range(3):
-        alt = f"Heat map of view view {v}: as observed"
-        image = decode(page.all("img", alt=alt)[0]["src"])
-        assert image.size == (24, 24)
+        before = maps[f"Heat map of view view {v}: as observed"]
+        after = maps[f"Heat map of view view {v}: completed by method 0"]
         there = story.observed[order, v]
-        rgba = np.asarray(image.convert("RGBA"))
-        absent = ~np.outer(there, there)
-        assert absent.any()
-        np.testing.assert_array_equal(rgba[..., 3] == 0, absent)
-        assert (rgba[absent][:, :3] == 158).all()
-        completed = page.all("img", alt=f"Heat map of view view {v}: completed by method 0")
-        assert (np.asarray(decode(completed[0]["src"])) != _ABSENT).all()
-
-
-def test_one_scale_for_all_maps_of_a_view():
-    story = make_story()
-    order, _ = _order_samples(story)
-    page = Page(render(story))
-    maps = {a["alt"]: np.asarray(decode(a["src"])) for a in page.all("img", class_="heat")}
-    before = maps["Heat map of view view 0: as observed"]
-    after = maps["Heat map of view view 0: completed by method 0"]
-    seen = before != _ABSENT
-    np.testing.assert_array_equal(before[seen], after[seen])
-    values = story.after["method 0"].block("view 0")[np.ix_(order, order)]
-    assert np.corrcoef(values.ravel(), after.ravel())[0, 1] > 0.99
+        np.testing.assert_array_equal(before == _LEVELS, ~np.outer(there, there))
+        assert (after != _LEVELS).all()
+        np.testing.assert_array_equal(before[before != _LEVELS], after[before != _LEVELS])
+        values = story.after.block(f"view {v}")[np.ix_(order, order)]
+        assert np.corrcoef(values.ravel(), after.ravel())[0, 1] > 0.95
 
 
 def test_pixels_are_means_of_what_is_there_and_finite(rng):
@@ -65,7 +87,7 @@ def test_pixels_are_means_of_what_is_there_and_finite(rng):
     K[2, 2] = np.inf  # a value, but not one to draw
     observed = rng.random((n, 1)) > 0.3
     groups = np.array_split(rng.permutation(n)[:9], 4)
-    got = _heatmaps._average_kernel(views_of(K[None], ["a"], observed), 0, groups)
+    got = _completion._average_kernel(views_of(K[None], ["a"], observed), 0, groups)
     K[~observed[:, 0]] = K[:, ~observed[:, 0]] = np.nan
     for i, rows in enumerate(groups):
         for j, columns in enumerate(groups):
@@ -75,22 +97,11 @@ def test_pixels_are_means_of_what_is_there_and_finite(rng):
             np.testing.assert_allclose(got[i, j], wanted, rtol=1e-12)
 
 
-def test_samples_beyond_the_pixels_are_averaged(monkeypatch):
-    """Pairs of samples, both there or both not, in one pixel each."""
-    n = 400
-    observed = np.repeat(np.random.default_rng(0).random((n // 2, 1)) > 0.3, 2, axis=0)
-    apart = np.random.default_rng(1).random(n // 2) * 50
-    rows = np.repeat(np.arange(n // 2), 2) + np.column_stack([apart, -apart]).ravel()
-    kernels = rows[None, :, None] * np.ones((1, 1, n))
-    story = make_story(names=["a"], observed=observed, before=hide(kernels, observed), after={"m": kernels})
-    monkeypatch.setattr(_heatmaps, "_order_samples", lambda story: (np.arange(n), "As they came."))
-    page = Page(render(story))
-    before, after = (np.asarray(decode(a["src"])) for a in page.all("img", class_="heat"))
-    assert before.shape == (n // 2, n // 2)
-    there = observed[::2, 0]
-    np.testing.assert_array_equal(before != _ABSENT, np.outer(there, there))
-    np.testing.assert_array_equal(after[:, 0], np.rint(np.linspace(0, _LEVELS - 1, n // 2)))
-    assert "averages 2 × 2 samples" in render(story)
+def test_samples_that_are_alike_stand_together(rng):
+    classes = rng.permutation(np.repeat([0, 1], 20))
+    X = rng.standard_normal((2, 40, 3)) * 0.1 + (2 * classes - 1)[None, :, None]
+    kernels = views_of(X @ X.transpose(0, 2, 1) + rng.random(40) + rng.random(40)[:, None], ["a", "b"])
+    assert np.abs(np.diff(classes[_completion._order_samples(kernels)])).sum() == 1
 
 
 def test_kernels_given_as_factors_are_drawn_without_being_formed(rng):
@@ -99,109 +110,27 @@ def test_kernels_given_as_factors_are_drawn_without_being_formed(rng):
     names, keep = ("a", "b"), rng.random((n, 2)) > 0.3
     factors = {name: Gram(rng.standard_normal((n, 4))) for name in names}
     whole = KernelViews.within(Presence(np.arange(n), names, np.ones((n, 2), dtype=bool)), factors)
-    story = CompletionStory("t", "s", whole.hide(keep), {"m": whole})
+    story = CompletionStory(title="t", summary="s", method="m", before=whole.hide(keep), after=whole)
     tracemalloc.start()
-    render(story)
+    render_completion(story)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.8 * n * n * 8
 
 
 def test_of_many_samples_some_are_drawn_evenly(monkeypatch):
-    n, drawn = 60, 30
-    classes = np.repeat([0, 1, 2], n // 3)
-    kernel = 1.0 + classes[:, None] + classes
-    samples = Presence(np.arange(n), ("a",), np.arange(n)[:, None] % 3 > 0)
-    before = KernelViews.within(samples, {"a": kernel[np.ix_(*[samples.observed[:, 0]] * 2)]})
-    story = CompletionStory("t", "s", before, {"m": before.completed({"a": kernel})})
-    monkeypatch.setattr(_heatmaps, "_order_samples", lambda story: (np.arange(n), "By class."))
-    whole = render(story)
-    monkeypatch.setattr(_heatmaps, "_MAX_DRAWN", drawn)
-    some = render(story)
-    assert "30 of the 60 samples" in some
-    assert "of the 60 samples" not in whole
-    assert "observed for 40 of 60 samples" in section(some, "kernels")
-    images = Page(some).all("img", class_="heat")
-    assert [a["width"] for a in Page(whole).all("img", class_="heat")] == ["60", "60"]
-    assert [a["width"] for a in images] == ["30", "30"]
-    image = np.asarray(decode(images[1]["src"]).convert("RGB")).astype(int)
-    blocks = image.reshape(3, 10, 3, 10, 3)
-    assert (blocks == blocks[:, :1, :, :1]).all()  # the order of classes is kept
-    assert len({tuple(x) for x in blocks[:, 0, :, 0].reshape(9, 3)}) == 5
-
-
-def test_structure_brings_groups_together():
-    rng = np.random.default_rng(0)
-    group = rng.permutation(np.repeat([0, 1, 2], 20))
-    X = np.eye(3)[group] + 0.1 * rng.standard_normal((60, 3))
-    along = group[_order_by_structure(views_of(np.stack([X @ X.T, 100 * X @ X.T]), "ab"))]
-    assert np.count_nonzero(np.diff(along)) == 2
-    assert "leading structure" in render(make_story())
-
-
-# --------------------------------------------------------------------------------------------- comparisons
-
-
-def maps_of(results):
-    """Captions, whom they belong to, and images of the section on kernels, view by view."""
-    text = section(render_comparison(results), "kernels")
-    return [
-        [
-            (a["alt"].split(": ")[1], np.asarray(decode(a["src"])))
-            for a in Page(f"<div>{part.split('</article>')[0]}</div>").all("img")
-        ]
-        for part in text.split('<article class="view">')[1:]
-    ]
-
-
-def test_true_hidden_and_completed_by_every_method():
-    results = make_findings(n_methods=3)
-    text = section(render_comparison(results), "kernels")
-    methods = [row.method for row in results.rows]
-    chosen = methods.index(results.verdict.recommended)
-    assert f'value="{chosen}" autocomplete="off" checked' in text
-    views = maps_of(results)
-    assert len(views) == len(results.names)
-    for name, view in zip(results.names, views, strict=True):
-        captions = [caption for caption, _ in view]
-        assert captions == ["true", "with cells hidden", *(f"completed by {m}" for m in methods)]
-        true, hidden, *done = (image for _, image in view)
-        assert true.shape == (24, 24)
-        gone = np.isnan(results.kernels.hidden[name])
-        np.testing.assert_array_equal(hidden == _ABSENT, gone)
-        np.testing.assert_array_equal(hidden[~gone], true[~gone])  # one scale
-        assert all((image != _ABSENT).all() for image in done)
-    assert text.count('class="colourbar"') == len(views)
-
-
-def test_what_a_method_did_not_complete_is_left_out():
-    K = np.eye(4)
-    maps = found.KernelMaps(4, "", {"a": K, "b": K}, {"a": K}, {"odd": {"a": K}})
-    assert [len(view) for view in maps_of(make_findings(n_methods=1, kernels=maps))] == [3, 1]
-
-
-def test_without_maps_there_is_no_section():
-    for maps in (None, found.KernelMaps(4, "", {}, {}, {})):
-        assert "kernels" not in Page(render_comparison(make_findings(kernels=maps))).ids
-
-
-def test_a_view_without_any_value_is_drawn_empty():
-    nothing = np.full((3, 3), np.nan)
-    maps = found.KernelMaps(3, "", {"a": nothing}, {"a": nothing}, {})
-    (view,) = maps_of(make_findings(kernels=maps))
-    assert all((image == _ABSENT).all() for _, image in view)
-
-
-def test_many_maps_have_fewer_pixels():
-    rng = np.random.default_rng(0)
-    names = [f"view {v}" for v in range(12)]
-    noise = {name: rng.random((64, 64)) for name in names}
-    maps = found.KernelMaps(64, "", noise, noise, {f"m{i}": noise for i in range(25)})
-    text = section(render_comparison(make_findings(n_methods=1, kernels=maps)), "kernels")
-    images = Page(text).all("img")
-    assert (
-        _comparison_details._MAX_BYTES_COMPARED / 3
-        < sum(len(a["src"]) for a in images)
-        < _comparison_details._MAX_BYTES_COMPARED
-    )
-    assert decode(images[0]["src"]).size[0] < 64
+    n = 60
+    kernels = np.add.outer(np.arange(n), np.arange(n))[None].astype(float)
+    observed = np.ones((n, 1), dtype=bool)
+    observed[::3] = False
+    story = make_story(names=["a"], observed=observed, before=hide(kernels, observed), after=kernels)
+    monkeypatch.setattr(_completion, "_order_samples", lambda kernels: np.arange(n))
+    assert "of the 60 samples" not in render_completion(story)
+    monkeypatch.setattr(_completion, "_MAX_DRAWN", 30)
+    text = render_completion(story)
+    assert "30 of the 60 samples" in text
+    before, after = maps_of(text).values()
+    assert after.shape == (30, 30)
+    assert (np.diff(after[0].astype(int)) >= 0).all()
+    there = observed[np.linspace(0, n - 1, 30).astype(int), 0]
+    np.testing.assert_array_equal(before != _LEVELS, np.outer(there, there))

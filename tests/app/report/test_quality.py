@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from absentia.app.report import render
+from absentia.app.report import render_completion
 from absentia.experiment import Quality
 from helpers.report_data import make_story
 from helpers.report_pages import NASTY, Page, notes, row_cells, section
@@ -35,8 +35,8 @@ def story_with(quality, **changes):
 
 
 def test_the_section_is_there_if_there_are_numbers():
-    assert 'id="quality"' not in render(make_story())
-    text = render(story_with(make_quality(method_0=0.2, mean=0.4, zero=1.0)))
+    assert 'id="quality"' not in render_completion(make_story())
+    text = render_completion(story_with(make_quality(method_0=0.2, mean=0.4, zero=1.0)))
     assert {"quality"} <= Page(text).ids
     rows = row_cells(text, "accuracy quality")
     assert [row[0] for row in rows] == ["method 0 used here", "mean baseline", "zero baseline"]
@@ -55,26 +55,26 @@ def test_the_section_is_there_if_there_are_numbers():
 )
 def test_the_verdict_is_plain(own, said):
     quality = make_quality(method_0=own, mean=0.4)
-    verdicts = notes(section(render(story_with(quality)), "quality"))[1:]
+    verdicts = notes(section(render_completion(story_with(quality)), "quality"))[1:]
     assert verdicts[0].startswith(said)
     assert ("The least error on these cells has mean" in " ".join(verdicts)) == (own > 0.5)
 
 
 def test_a_chosen_method_without_a_number_is_said_to_have_none():
     quality = make_quality(mean=0.4, left_out={"method 0": "could not: no luck", "x": "late", "y": "late"})
-    said = notes(section(render(story_with(quality)), "quality"))
+    said = notes(section(render_completion(story_with(quality)), "quality"))
     assert "method 0 could not: no luck, so nothing can be said" in said[1]
     assert "Not in the table: method 0 (could not: no luck); x, y (late)." in said
 
 
 def test_nothing_hidden_is_said():
     empty = Quality(("view 0", "view 1", "view 2"), np.zeros((0, 2), int), np.zeros(0, int), {}, {}, {}, {})
-    assert "no observed cell could be hidden" in render(story_with(empty))
+    assert "no observed cell could be hidden" in render_completion(story_with(empty))
 
 
 def test_views_and_counts_of_views_are_those_of_the_cells():
     quality = make_quality(method_0=0.2, mean=0.4)
-    text = render(story_with(quality))
+    text = render_completion(story_with(quality))
     rows = row_cells(text, "by-view")
     assert [row[1] for row in rows] == ["14", "13", "13"]
     for v, row in enumerate(rows):
@@ -87,20 +87,9 @@ def test_views_and_counts_of_views_are_those_of_the_cells():
     assert float(measured[0][2]) == pytest.approx(np.median(two), rel=0.01)
 
 
-def test_what_the_model_says_of_itself_is_shown_where_it_says_something():
-    story = story_with(make_quality(method_0=0.2, mean=0.4))
-    assert "leave unexplained" not in render(story)
-    share = np.where(story.observed, np.nan, 0.25)
-    text = render(dataclasses.replace(story, unexplained=share))
-    assert "By the model of method 0" in text
-    rows = row_cells(text, "sureness")
-    assert [int(row[1]) for row in rows] == (~story.observed).sum(axis=0).tolist()
-    assert {row[2] for row in rows} == {"0.250"}
-
-
 def test_names_of_the_user_are_text():
     names = [NASTY, NASTY + "b", "x" * 90]
-    text = render(story_with(make_quality(names, method_0=0.2, mean=0.4), names=names))
+    text = render_completion(story_with(make_quality(names, method_0=0.2, mean=0.4), names=names))
     page = Page(text)
     assert not re.search(r"<script>alert", text)
     heads = [attrs["data-v"] for tag, attrs in page.tags if tag == "th" and "data-v" in attrs]
@@ -111,5 +100,5 @@ def test_on_how_many_samples_methods_were_judged_is_said():
     quality = make_quality(method_0=0.2, mean=0.4)
     assert quality.subsample_note == ""
     drawn = dataclasses.replace(quality, subsample=(3000, 50_000))
-    assert drawn.subsample_note in render(story_with(drawn))
-    assert "judged on" not in render(story_with(quality))
+    assert drawn.subsample_note in render_completion(story_with(drawn))
+    assert "judged on" not in render_completion(story_with(quality))

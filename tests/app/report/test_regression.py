@@ -29,7 +29,6 @@ def make_story(n=90, seed=0, **changes):
         "without": np.column_stack([own, own + 9 * rng.normal(size=n), np.full(n, y.mean())]),
         "ids": np.array([f"s{i}" for i in range(n)]),
         "n_all": n + 2,
-        "dropped": {"without a number": 2},
         "facts": {"seed": "0"},
     }
     return NumbersStory(**(values | changes))
@@ -119,15 +118,3 @@ def test_a_view_contributes_what_its_absence_costs():
     assert rows["c"][4] == f"{error:.3g}"
     nobody = make_story(observed=np.column_stack([np.ones((90, 2), bool), np.zeros(90, bool)]))
     assert [row[0] for row in row_cells(render_numbers(nobody), "patterns worth")] == ["a", "b"]
-
-
-def test_intervals_that_go_on_below_zero_are_marked():
-    story = make_story()
-    rng = np.random.default_rng(0)
-    worse = {"own": story.predictions["own"], "far": story.truth + 40 * rng.normal(size=90)}
-    html = render_numbers(make_story(predictions=worse))
-    assert html.count('<i class="cut"') == 1
-    assert "goes on below 0" in html
-    good = render_numbers(make_story(predictions={"own": worse["own"]}))
-    assert 'class="cut"' not in good
-    assert "goes on below 0" not in good

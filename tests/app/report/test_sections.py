@@ -9,18 +9,17 @@ from helpers.report_pages import Page
 
 pytest.importorskip("jinja2")
 
-SHARED = ["presence", "dropped", "reading"]
 PAGES = {
     "classification": (
         lambda: report.render_classification(classification_story()),
-        ["accuracy", "by-pattern", "classes", "mistakes", "weights", "calibration", *SHARED],
+        ["accuracy", "by-pattern", "classes", "mistakes", "weights", "calibration", "presence", "reading"],
     ),
-    "completion": (lambda: report.render(make_story()), ["presence", "kernels", "objective", "reading"]),
+    "completion": (lambda: report.render_completion(make_story()), ["presence", "kernels", "reading"]),
     "comparison": (
         lambda: report.render_comparison(make_findings()),
         [
             *("use", "ranking", "differences", "by-pattern", "views", "curves", "confusion", "presence"),
-            *("kernels", "completion", "everything", "reading"),
+            *("completion", "everything", "reading"),
         ],
     ),
 }
@@ -32,4 +31,4 @@ def test_a_page_has_the_sections_of_its_kind_in_their_order(kind):
     page = Page(make())
     assert [attrs["id"] for attrs in page.all("section")] == wanted
     links = [attrs["href"][1:] for attrs in page.all("a") if "download" not in attrs]
-    assert links == [place for place in wanted if place not in ("dropped", "use")]
+    assert links == [place for place in wanted if place != "use"]

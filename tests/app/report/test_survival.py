@@ -25,11 +25,10 @@ def make_story(n=90, seed=0, **changes):
         "observed": observed,
         "time": rng.exponential(np.exp(-2 * risk)),
         "event": rng.random(n) < 0.6,
-        "risks": {"own": risk, "other": risk + rng.normal(size=n), "nothing": np.zeros(n)},
+        "predictions": {"own": risk, "other": risk + rng.normal(size=n), "nothing": np.zeros(n)},
         "fold": np.arange(n) % 5,
         "unit": "years",
         "n_all": n + 2,
-        "dropped": {"without a time": 2},
         "facts": {"seed": "0"},
     }
     return SurvivalStory(**(values | changes))
@@ -58,12 +57,14 @@ def test_concordances_are_those_of_the_risks():
     story = make_story()
     rows = row_cells(render_survival(story), "accuracy")
     assert [row[0] for row in rows] == ["own", "other baseline", "nothing baseline"]
-    for row, risk in zip(rows, story.risks.values(), strict=True):
+    for row, risk in zip(rows, story.predictions.values(), strict=True):
         value, low, high = experiment.concordance(story.target, risk, story.fold)
         assert row[1].startswith(f"{value:.3f}")
         assert row[2] == (f"{low:.3f} to {high:.3f}" if high > low else "–")
     text = render_survival(story)
-    own = experiment.concordance_gain(story.target, story.risks["own"], story.risks["nothing"], story.fold)
+    own = experiment.concordance_gain(
+        story.target, story.predictions["own"], story.predictions["nothing"], story.fold
+    )
     assert f"own is {own.value:.3f} above nothing" in text
     assert "more than chance would make" in text
 
@@ -78,7 +79,7 @@ def thirds(risk, fold):
 def test_curves_are_kaplan_meier_s_of_thirds():
     story = make_story()
     text = section(render_survival(story), "curves")
-    group = thirds(story.risks["own"], story.fold)
+    group = thirds(story.predictions["own"], story.fold)
     rows = row_cells(text, "traces")
     assert [row[0] for row in rows] == ["high risk", "middle risk", "low risk"]
     groups = re.findall(r'<g class="line c\d">.*?</g>', text)
@@ -102,10 +103,10 @@ def test_thirds_are_cut_within_folds_and_equals_stay_together():
     fold = np.arange(90) // 45
     risk = np.arange(90.0) + 1000 * fold
     event = risk % 1000 % 45 >= 30  # the highest third of either fold
-    cut = make_story(risks={"own": risk, "nothing": np.zeros(90)}, fold=fold, event=event)
+    cut = make_story(predictions={"own": risk, "nothing": np.zeros(90)}, fold=fold, event=event)
     rows = row_cells(section(render_survival(cut), "curves"), "traces")
     assert rows == [["high risk", "30", "30"], ["middle risk", "30", "0"], ["low risk", "30", "0"]]
-    alike = make_story(risks={"own": np.zeros(90), "nothing": np.zeros(90)})
+    alike = make_story(predictions={"own": np.zeros(90), "nothing": np.zeros(90)})
     assert "All samples are in one group: their risks are equal." in render_survival(alike)
     assert "middle risk" in render_survival(alike)
 

@@ -1,4 +1,4 @@
-"""By pattern, by view, curves, confusion, kernels."""
+"""By pattern, by view, curves, confusion."""
 
 from dataclasses import replace
 
@@ -7,7 +7,6 @@ import pytest
 
 from absentia.experiment.comparison import make_task_data
 from absentia.experiment.comparison._summary import ComparisonSummary, _interval, _scores_by_fold
-from absentia.experiment.comparison._trial import decode_map
 from absentia.experiment.engine import Record
 from absentia.experiment.results import Metric
 from helpers.comparison_problems import METHODS, made_data, made_design, made_records, made_views, targets
@@ -191,7 +190,7 @@ def test_curves_of_completion_have_the_rates():
     assert parts(problem, plain, made_records(problem, plain))["curves"] == []
 
 
-# ---------------------------------------------------------------------------------------- classes, kernels
+# ----------------------------------------------------------------------------------------- classes
 
 
 def test_confusion_counts_every_sample_once():
@@ -224,20 +223,7 @@ def test_confusion_is_of_true_classes_in_rows():
     assert table.tolist() == [[0, (problem.y == 0).sum()], [0, (problem.y == 1).sum()]]
 
 
-def test_kernels_are_drawn_by_method_and_view():
-    problem, design = made_data("completion"), made_design("completion")
-    records = made_records(problem, design)
-    maps = parts(problem, design, records)["kernels"]
-    assert set(maps.completed) == set(design.methods)
-    assert set(maps.truth) == set(maps.hidden) == set(problem.data.names)
-    held = records[0].result["maps"]["views"]["view1"]
-    np.testing.assert_array_equal(maps.truth["view1"], decode_map(held, "truth", maps.side))
-    np.testing.assert_array_equal(maps.hidden["view1"], decode_map(held, "hidden", maps.side))
-    assert maps.order == records[0].result["maps"]["order"]
-    assert parts(problem, design, [])["kernels"] is None
-
-
 @pytest.mark.parametrize("task", TASKS)
 def test_without_records_there_are_no_parts(task):
     found = parts(made_data(task), made_design(task, rates=(0.1,)), [])
-    assert [found[name] for name in ("views", "curves", "confusion", "kernels")] == [[], [], {}, None]
+    assert [found[name] for name in ("views", "curves", "confusion")] == [[], [], {}]

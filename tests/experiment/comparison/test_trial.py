@@ -3,21 +3,14 @@
 import numpy as np
 import pytest
 
-from absentia import KernelViews, MeanFill, missingness
+from absentia import KernelViews, missingness
 from absentia.experiment.comparison import TaskData
 from absentia.experiment.comparison import _trial as module
 from absentia.experiment.comparison._design import draw_kept_cells
-from absentia.experiment.comparison._trial import (
-    TrialPerformer,
-    _block_means,
-    _order_for_maps,
-    decode_map,
-    draw_maps,
-    perform_trial,
-)
+from absentia.experiment.comparison._trial import TrialPerformer, perform_trial
 from absentia.experiment.engine import FolderError
 from absentia.tasks import TASKS, Predictions, Regression, Task
-from helpers.comparison_problems import METHODS, made_data, made_design, made_maps, trials_of
+from helpers.comparison_problems import METHODS, made_data, made_design, trials_of
 
 # samples that have one view alone have none without it, which the engine, which runs trials, does not repeat
 pytestmark = pytest.mark.filterwarnings("ignore::absentia.AbsenceWarning")
@@ -142,7 +135,6 @@ def test_the_truth_of_hidden_cells_changes_no_completion(method, monkeypatch):
     monkeypatch.setattr(
         module, "score_hidden_rows", lambda truth, completed, cells: seen.append(completed) or {"": {}}
     )
-    monkeypatch.setattr(module, "draw_maps", lambda *parts: {})
     key = trial(problem, "complete", "mean", repeat=0) | {"method": method}
     for one in (problem, other):
         perform_trial(key, one)
@@ -211,10 +203,7 @@ def test_the_result_of_a_completion(task):
     found = perform_trial(key, problem)
     cells = problem.data.observed & ~draw_kept_cells(problem, "own", 0.2, 0, 0)
     assert found["hidden"] == cells.sum()
-    assert set(found["maps"]["views"]) == set(problem.data.names)
-    assert ("class" in found["maps"]["order"]) == (task == "classes")
     if task == "completion":
-        assert "maps" not in perform_trial(trial(problem, "complete", "mean", repeat=1), problem)
         assert perform_trial(key, problem.for_completion()) == found
 
 
@@ -279,94 +268,3 @@ def test_data_that_were_replaced_are_refused(tmp_path):
     module._loaded.clear()
     with pytest.raises(FolderError, match="have been replaced"):
         does({})
-
-
-# ------------------------------------------------------------------------------------------------ pictures
-
-
-@pytest.fixture(scope="module")
-def problem():
-    return made_data("classes", n=50)
-
-
-def test_blocks_are_means_over_those_that_have_the_view(problem):
-    kernels = problem.kernels
-    groups = np.array_split(np.arange(50), 7)
-    K, observed = dense(kernels), kernels.observed
-    for v in range(3):
-        found = _block_means(kernels, v, groups)
-        for i, rows in enumerate(groups):
-            for j, columns in enumerate(groups):
-                own = K[v][np.ix_(rows[observed[rows, v]], columns[observed[columns, v]])]
-                assert found[i, j] == pytest.approx(own.mean()) if own.size else np.isnan(found[i, j])
-
-
-def dense(kernels):
-    K = np.full((kernels.n_views, len(kernels), len(kernels)), np.nan)
-    for v, name in enumerate(kernels.names):
-        has = np.flatnonzero(kernels.observed[:, v])
-        K[v][np.ix_(has, has)] = kernels.operator(name).to_dense()
-    return K
-
-
-def test_groups_without_anybody_are_empty(problem):
-    keep = problem.data.observed.copy()
-    keep[:10, 0], keep[:10, 1] = False, True
-    kernels = made_data("completion", n=50, rate=0.0).kernels.hide(keep)
-    found = _block_means(kernels, 0, np.array_split(np.arange(50), 10))
-    assert np.isnan(found[:2]).all()
-    assert np.isnan(found[:, :2]).all()
-    assert np.isfinite(found[2:, 2:]).any()
-
-
-def test_what_is_drawn_is_what_is_there(problem):
-    kernels = problem.kernels
-    part = kernels.hide(missingness.mcar(kernels, 0.2, random_state=0))
-    completed = MeanFill().fit_transform(part)
-    found = draw_maps(problem, kernels, part, completed)
-    order, words = _order_for_maps(problem, kernels)
-    groups = np.array_split(order, 40)
-    assert (found["side"], found["order"]) == (40, words)
-    for v, name in enumerate(kernels.names):
-        held = found["views"][name]
-        step = (held["high"] - held["low"]) / 254
-        for what, one in (("truth", kernels), ("hidden", part), ("completed", completed)):
-            means, picture = _block_means(one, v, groups), decode_map(held, what, 40)
-            np.testing.assert_array_equal(np.isnan(means), np.isnan(picture))
-            np.testing.assert_allclose(picture, means, atol=step)
-    assert np.isfinite(decode_map(found["views"]["view0"], "completed", 40)).all()
-
-
-def test_few_samples_make_a_smaller_picture():
-    found = made_maps(made_data("completion", n=12))
-    assert found["side"] == 12
-    assert decode_map(found["views"]["view0"], "truth", 12).shape == (12, 12)
-
-
-def test_a_kernel_of_one_value_can_be_drawn():
-    kernels = KernelViews.from_dense(np.ones((2, 6, 6)))
-    problem = made_data("completion").replace(kernels)
-    keep = np.ones((6, 2), bool)
-    keep[0, 0] = False
-    found = draw_maps(problem, kernels, kernels.hide(keep), kernels)
-    assert (decode_map(found["views"][kernels.names[1]], "truth", 6) == 1).all()
-    assert np.isnan(decode_map(found["views"][kernels.names[0]], "hidden", 6)[0]).all()
-
-
-def test_samples_are_ordered_by_class_and_in_classes_by_the_data(problem):
-    order, words = _order_for_maps(problem, problem.kernels)
-    assert words == "Samples are ordered by class."
-    assert (np.diff(problem.y[order]) >= 0).all()
-    rows = np.random.default_rng(0).permutation(50)
-    other = type(problem)(problem.data[rows], "classes", problem.y[rows], problem.classes, problem.kernel)
-    np.testing.assert_array_equal(rows[_order_for_maps(other, other.kernels)[0]], order)
-
-
-def test_without_classes_alike_samples_are_neighbours():
-    group = np.arange(30) % 2
-    K = np.where(group[:, None] == group, 1.0, 0.1) + 0.5 * np.eye(30)
-    kernels = KernelViews.from_dense(np.stack([K, K]))
-    order, words = _order_for_maps(made_data("completion").replace(kernels), kernels)
-    assert "leading direction" in words
-    assert sorted(order) == list(range(30))
-    assert (np.diff(group[order]) != 0).sum() == 1

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from absentia.app._checks import MAX_PROCESSES, check_folder, check_number, check_replaced, check_report
-from absentia.app._exit_codes import outputs
+from absentia.app._checks import MAX_PROCESSES, check_folder, check_number, check_replaced
+from absentia.app._exit_codes import explain_kept
 from absentia.app._terminal import escape_text, format_command, out, say
 from absentia.app.cli._flags import (
     DATA_HELP,
@@ -127,7 +127,6 @@ def compare(
     check_number("--jobs", jobs, 1, MAX_PROCESSES)
     if output is not None:
         check_folder(output)
-        check_report(output / PAGE)
         check_study_folder(output, force)
     out.quiet = out.quiet or json
     from absentia.app.cli import _study as studies
@@ -139,7 +138,7 @@ def compare(
         say(escape_text(note))
     if dry_run:
         return studies.say_how_much(study, count_jobs(jobs, study.data.data), retry)
-    outputs.explain_kept(lambda: studies.describe_kept_trials(study))
+    explain_kept(lambda: studies.describe_kept_trials(study))
     study.save()
     if plan_only:
         return studies.say_what_to_run(study)
@@ -191,7 +190,6 @@ def report(folder: _Folder, /, *, json: JSON = False) -> None:
 
     Example: absentia report compared/
     """
-    check_report(folder / PAGE)
     from absentia.app.cli._study import write_results
     from absentia.core import warn
     from absentia.data import AbsenceWarning

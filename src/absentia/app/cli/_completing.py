@@ -11,15 +11,14 @@ import numpy as np
 
 from absentia import experiment, files
 from absentia.app import report as reporting
-from absentia.app._checks import check_ending, check_outputs, check_report
-from absentia.app._exit_codes import STOPPED_EARLY, outputs, stop_on_interrupt
+from absentia.app._checks import check_ending, check_outputs
+from absentia.app._exit_codes import STOPPED_EARLY, stop_on_interrupt
 from absentia.app._progress import iteration_bar, step_bar
 from absentia.app._terminal import collect_warnings, escape_text, say, say_paths
 from absentia.app.cli._complete import CompleteOptions
 from absentia.app.cli._data import count_sentences, list_concerns, zero_sentences
 from absentia.app.cli._flags import container_endings, made_with, parameters_in_words
 from absentia.core import Array, Iterative, Operator, check_memory, has_factors, limit_threads, warn
-from absentia.core.linalg import extreme_eigenvalues
 from absentia.core.optimize import Progress, Status
 from absentia.data import AbsenceWarning, KernelViews, Views, show_id
 from absentia.files import Matrix
@@ -44,8 +43,6 @@ def run_complete_kernels(
         )
     check_ending(output, "the output", ".npz", *container_endings(file))
     check_outputs([file], [output, options.report], options.force)
-    check_report(options.report)
-    outputs.expect(output, options.report)
     opened = options.source.open(file)
     for note in opened.notes:
         say(escape_text(note))
@@ -53,12 +50,12 @@ def run_complete_kernels(
         _check_memory(entry, opened.data)
         kernels = _make_kernels(file, opened, options)
         del opened
-        completed = run_completer(completer, kernels, entry.name)
+        completed = _run_completer(completer, kernels, entry.name)
         _check_finite_kernels(file, entry.name, completed)
         _write_kernels(file, output, entry.name, completer, kernels, completed)
         if options.report is not None:
             story = _completion_story(file, entry, completer, kernels, completed, remarks, options)
-            reporting.write(story, options.report)
+            reporting.save(reporting.render_completion(story), options.report)
     status = completer.status_ if isinstance(completer, Iterative) else None
     if status is not None:
         say(f"{entry.name}: {status} ({completer.n_iter_} iterations)")
@@ -94,7 +91,7 @@ def _check_memory(entry: Entry, data: Views | KernelViews) -> None:
     )
 
 
-def run_completer(completer: Completer, kernels: KernelViews, method: str) -> KernelViews:
+def _run_completer(completer: Completer, kernels: KernelViews, method: str) -> KernelViews:
     """Complete, showing iterations; the first Ctrl-C stops at the current iteration."""
     if not isinstance(completer, Iterative):
         return completer.fit_transform(kernels)
@@ -165,12 +162,11 @@ def _completion_story(
         title=f"{file.name}, completed",
         summary=f"The missing rows and columns of {kernels.n_views} kernels over {len(kernels)} samples, "
         f"filled with {method}. What was observed is unchanged.",
+        method=method,
         before=kernels,
-        after={method: completed},
-        traces={method: completer.objective_} if isinstance(completer, Iterative) else {},
+        after=completed,
         warnings=list(dict.fromkeys([*list_concerns(kernels), *remarks])),
         quality=quality,
-        unexplained=experiment.measure_unexplained_share(completer, completed, kernels.observed),
         facts={
             "file": str(file),
             "method": f"{method}: {entry.when}",
@@ -201,8 +197,6 @@ def run_complete_matrix(
     earlier = std_file is not None and files.is_written_by_absentia(output, std_file)
     replaceable = [output, std_file] if earlier else []
     check_outputs([file], [output, std_file, report], options.force, replaceable)
-    check_report(report)
-    outputs.expect(output, std_file, report)
     matrix = files.read_matrix(file)
     given = {"row_kernel": matrix.row_kernel, "col_kernel": matrix.column_kernel}
     kernels = {name: kernel for name, kernel in given.items() if kernel is not None}
@@ -210,7 +204,7 @@ def run_complete_matrix(
     with limit_threads(options.threads, max(matrix.X.shape)), collect_warnings() as remarks:
         for sentence in _matrix_warnings(file, matrix):
             warn(sentence, AbsenceWarning)
-        completed = run_imputer(imputer, matrix, entry.name, check=report is not None)
+        completed = _run_imputer(imputer, matrix, entry.name, check=report is not None)
         if not (np.isfinite(completed.X).all() and np.isfinite(completed.std).all()):
             raise ValueError(
                 f"{file}: the completed matrix has values that are not finite; scale its columns to like "
@@ -259,7 +253,7 @@ def _matrix_warnings(file: Path, matrix: Matrix) -> list[str]:
     return sentences
 
 
-def run_imputer(imputer: PMAImputer, matrix: Matrix, method: str, check: bool) -> _CompletedMatrix:
+def _run_imputer(imputer: PMAImputer, matrix: Matrix, method: str, check: bool) -> _CompletedMatrix:
     """Complete, and if wanted `check` on observed entries that are hidden."""
     if matrix.observed.all():
         return _CompletedMatrix(matrix.X, np.zeros_like(matrix.X))
@@ -331,35 +325,13 @@ def _matrix_story(
         after=completed.X,
         std=completed.std,
         held_out=completed.held_out,
-        estimated={} if completed.imputer is None else describe_estimates(matrix, completed.imputer),
         warnings=list(dict.fromkeys(remarks)),
         facts={
             "file": str(file),
             "method": f"{entry.name}: {entry.when}",
             "parameters": parameters_in_words(parameters),
+            "row kernel": "none" if completed.imputer is None else completed.imputer.rows_,
             "random choices": "seed 0",
             "made with": made_with(),
         },
     )
-
-
-def describe_estimates(matrix: Matrix, imputer: PMAImputer) -> dict[str, str]:
-    """What was estimated and what was given, in sentences."""
-    m, scaled = matrix.X.shape[1], matrix.column_kernel is None
-    model = imputer.model_.rescale_columns(1 / imputer.scale_)
-    along = float(model.rows.diagonal().mean() * np.diagonal(model.C).mean())
-    across = float(np.diagonal(model.N).mean())
-    noise = max(extreme_eigenvalues(model.N)[0], 0.0)
-    whole = along + across
-    columns = f"estimated ({m} × {m})" if scaled else "as given, in the units of the matrix"
-    loglik = imputer.log_marginal_likelihood_
-    return {
-        "Row kernel": imputer.rows_
-        + (f"; it carries {along / whole:.0%} of an entry's variance" if along else ""),
-        "Column kernel": f"{columns}; it carries {across / whole:.0%} of an entry's variance",
-        "Noise": f"{noise / whole:.1%} of the variance is every entry's own (the least eigenvalue of the "
-        "column kernel)",
-        "Means": "those of the observed entries of each column"
-        + ("; columns were scaled to standard deviation one" if scaled else ""),
-        "Log marginal likelihood": f"{loglik:.1f} for {matrix.observed.sum()} observed entries",
-    }

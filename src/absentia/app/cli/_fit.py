@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from absentia.app._checks import MAX_PROCESSES, check_ending, check_number, check_outputs, check_report
-from absentia.app._exit_codes import outputs
+from absentia.app._checks import MAX_PROCESSES, check_ending, check_number, check_outputs
 from absentia.app._terminal import out
 from absentia.app.cli._flags import (
     DATA_HELP,
@@ -129,5 +128,3 @@ def _check_files(data: Path, labels: str | None, output: Path, options: FitOptio
     page = options.page(output)
     named = [] if labels is None else [labels, labels.rpartition(":")[0] or labels]
     check_outputs([data, *map(Path, named)], [output, page], options.force)
-    check_report(page, ", or give --no-report")
-    outputs.expect(output, page)

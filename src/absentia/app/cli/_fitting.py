@@ -42,7 +42,7 @@ _FAMILIES = tuple(task.family for task in _TASKS)
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class _Fit:
     """What was learned, from what, how, and how good it is."""
 
     data: Path
@@ -95,7 +95,7 @@ def run_fit(
         plan = training.task.plan(entry, training.data, training.kernels, **given)
         with limit_threads(options.threads, len(training.y)):
             model, validation = _learn(plan, training, validate=page is not None)
-    fit = Fit(data, labels, output, options, entry, plan, training, model, validation)
+    fit = _Fit(data, labels, output, options, entry, plan, training, model, validation)
     _write(fit, page, remarks)
     if options.json:
         return say_json(_as_json(fit, page))
@@ -128,7 +128,7 @@ def _learn(plan: Plan, training: TrainingData, validate: bool) -> tuple[Any, Val
         return model, experiment.cross_validate(task, seen.data, seen.y, plans, tick)
 
 
-def _write(fit: Fit, page: Path | None, remarks: Sequence[str]) -> None:
+def _write(fit: _Fit, page: Path | None, remarks: Sequence[str]) -> None:
     """The page is made before anything is written: what cannot be shown is not there by half."""
     about = {"method": fit.entry.name, "data": fit.data.name, "samples": len(fit.training.y)}
     about["written by"] = f"absentia {absentia.__version__}"
@@ -149,7 +149,7 @@ def _write(fit: Fit, page: Path | None, remarks: Sequence[str]) -> None:
 # -------------------------------------------------------------------------------------- what goes out
 
 
-def _say_how_it_went(fit: Fit) -> None:
+def _say_how_it_went(fit: _Fit) -> None:
     task, fitted = fit.task, fit.fitted
     training = fit.training if fit.validation is None else fit.training.validated
     for note in training.notes:
@@ -166,7 +166,7 @@ def _say_how_it_went(fit: Fit) -> None:
         out.print(_score_table(fit.scores))
 
 
-def _summary_parts(fit: Fit) -> list[str]:
+def _summary_parts(fit: _Fit) -> list[str]:
     """How many samples, views and so on; the strength and whether it was given; how the fit ended."""
     task, fitted, y = fit.task, fit.fitted, fit.training.y
     views = f"{len(fitted.names_in_)} view{'' if len(fitted.names_in_) == 1 else 's'}"
@@ -181,14 +181,14 @@ def _summary_parts(fit: Fit) -> list[str]:
     return parts
 
 
-def _is_given(fit: Fit) -> bool:
+def _is_given(fit: _Fit) -> bool:
     """Whether the user has set the strength."""
     parameters = fit.plan.estimator.get_params()
     own = [parameters[name] for name in ("penalty", "alpha") if name in parameters]
     return fit.plan.C is not None or any(isinstance(value, Real) for value in own)
 
 
-def _as_json(fit: Fit, page: Path | None) -> dict[str, Any]:
+def _as_json(fit: _Fit, page: Path | None) -> dict[str, Any]:
     """What was learned and how good it is, for programs."""
     document: dict[str, Any] = {
         "method": fit.entry.name,
@@ -225,18 +225,12 @@ def _weight_table(fitted: Any) -> Table:
     return table
 
 
-def _candidate_rows(fitted: Any) -> list[list[str]]:
-    """Members that are averaged: name, how well they tell samples left out, weight."""
-    members = getattr(fitted, "candidates_", {})
-    cells = {name: tuple(row.values()) for name, row in members.items()}
-    return [[name, f"{told:.3f}", f"{weight:.2f}"] for name, (told, weight) in cells.items()]
-
-
 def _candidate_table(fitted: Any) -> Table:
     measure = next(iter(next(iter(fitted.candidates_.values()))))
     table = make_table("member", f"{'log-loss' if measure == 'loss' else measure}, left out", "weight")
-    for name, *cells in _candidate_rows(fitted):
-        table.add_row(escape_text(name), *cells)
+    for name, row in fitted.candidates_.items():
+        score, weight = row.values()
+        table.add_row(escape_text(name), f"{score:.3f}", f"{weight:.2f}")
     return table
 
 
@@ -261,7 +255,7 @@ def _score_table(scores: Mapping[str, Mapping[str, Any]]) -> Table:
 # ---------------------------------------------------------------------------------------------- the page
 
 
-def _render(fit: Fit, validation: Validation, remarks: Sequence[str]) -> str:
+def _render(fit: _Fit, validation: Validation, remarks: Sequence[str]) -> str:
     """The page as a text of HTML: what all tasks show, and what each shows beside."""
     seen = fit.training.validated
     more = seen.notes[-1:] if seen.n_learned else ()
@@ -269,7 +263,6 @@ def _render(fit: Fit, validation: Validation, remarks: Sequence[str]) -> str:
         "names": fit.fitted.names_in_,
         "observed": seen.data.observed,
         "n_all": seen.n_all,
-        "dropped": seen.dropped,
         "warnings": list(dict.fromkeys([*remarks, *more])),
         "facts": _facts(fit, validation),
     }
@@ -278,7 +271,7 @@ def _render(fit: Fit, validation: Validation, remarks: Sequence[str]) -> str:
     return (_render_numbers if fit.task is REGRESSION else _render_survival)(fit, validation, common)
 
 
-def _facts(fit: Fit, validation: Validation) -> dict[str, str]:
+def _facts(fit: _Fit, validation: Validation) -> dict[str, str]:
     """How it was done, by name."""
     task, seen = fit.task, fit.training.validated
     facts = {
@@ -323,7 +316,7 @@ def _kernel_words(kernels: ViewKernels) -> str:
     return "; ".join([str(kernels.kernel), *exceptions])
 
 
-def _render_classes(fit: Fit, validation: Validation, common: Mapping[str, Any]) -> str:
+def _render_classes(fit: _Fit, validation: Validation, common: Mapping[str, Any]) -> str:
     classifier, seen = fit.fitted, fit.training.validated
     classes = classifier.classes_
     story = report.ClassificationStory(
@@ -339,7 +332,6 @@ def _render_classes(fit: Fit, validation: Validation, common: Mapping[str, Any])
         scores=validation.scores,
         without=None if validation.without is None else np.searchsorted(classes, validation.without),
         **_model_fields(fit.model, validation),
-        tried=_candidate_rows(classifier),
         used=getattr(classifier, "sentence_", ""),
         n_learned=seen.n_learned,
         **common,
@@ -347,7 +339,7 @@ def _render_classes(fit: Fit, validation: Validation, common: Mapping[str, Any])
     return report.render_classification(story)
 
 
-def _render_numbers(fit: Fit, validation: Validation, common: Mapping[str, Any]) -> str:
+def _render_numbers(fit: _Fit, validation: Validation, common: Mapping[str, Any]) -> str:
     seen = fit.training.validated
     target = (fit.labels or "").rpartition(":")[2].rpartition("/")[2] or "number"
     assert validation.without is not None
@@ -364,7 +356,7 @@ def _render_numbers(fit: Fit, validation: Validation, common: Mapping[str, Any])
     return report.render_numbers(story)
 
 
-def _render_survival(fit: Fit, validation: Validation, common: Mapping[str, Any]) -> str:
+def _render_survival(fit: _Fit, validation: Validation, common: Mapping[str, Any]) -> str:
     seen, fitted = fit.training.validated, fit.fitted
     alone: Mapping[str, float] = getattr(fitted, "concordances_", {})  # of views that are fused
     completed = getattr(fitted, "completer", None) is not None and not alone
@@ -376,7 +368,7 @@ def _render_survival(fit: Fit, validation: Validation, common: Mapping[str, Any]
         summary=f"Risks learned with {fit.entry.name} from the views that each sample has, {how}",
         time=seen.y[:, 0],
         event=seen.y[:, 1] == 1,
-        risks=validation.predicted,
+        predictions=validation.predicted,
         fold=validation.fold,
         unit=(fit.labels or "time").rpartition(":")[2].partition(",")[0],
         views={name: (f"{fitted.weights_[name]:.3f}", f"{value:.3f}") for name, value in alone.items()},
@@ -386,12 +378,8 @@ def _render_survival(fit: Fit, validation: Validation, common: Mapping[str, Any]
 
 
 def _model_fields(model: Model, validation: Validation) -> dict[str, Any]:
-    """Fields of a classification's page: contributions, gains, features, and the rule of decision."""
-    fields: dict[str, Any] = {
-        "parts": validation.parts,
-        "exact": validation.exact,
-        "gains": validation.gains,
-    }
+    """Fields of a classification's page: gains, features, and the rule of decision."""
+    fields: dict[str, Any] = {"gains": validation.gains}
     if rule := weight_words(model.classifier):
         fields["rule"] = (
             f"whose {rule} is the largest: a rare class may be predicted over a more probable one"

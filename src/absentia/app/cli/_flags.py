@@ -39,7 +39,7 @@ def _parse_whole(_: Any, tokens: Sequence[Any]) -> int:
 Whole = Annotated[int, Parameter(converter=_parse_whole)]
 MaybeWhole = Annotated[int | None, Parameter(converter=_parse_whole)]
 Switch = Annotated[bool, Parameter(negative="")]
-Words = Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="", show_default=False)]
+_Words = Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="", show_default=False)]
 
 #: Flags that mean the same in all verbs.
 Threads = Annotated[
@@ -111,11 +111,11 @@ class ReadOptions:
     """
 
     id: str | None = None
-    views: Words = ()
+    views: _Words = ()
     layer: str | None = None
     use_rep: str | None = None
-    ignore: Words = ()
-    transpose: Words | None = None
+    ignore: _Words = ()
+    transpose: _Words | None = None
     features_from_labels: Annotated[tuple[str, ...], Parameter(parse=False)] = ()
 
     def options(self) -> dict[str, Any]:
@@ -167,7 +167,7 @@ class LabelledReadOptions(ReadOptions):
         Columns of the table of labels that are features all the same; by default none is.
     """
 
-    features_from_labels: Words = ()
+    features_from_labels: _Words = ()
 
 
 def container_endings(file: Path) -> tuple[str, ...]:
@@ -199,8 +199,8 @@ class ViewKernelOptions:
 
     approx: Literal["auto", "nystrom", "rff", "none"] = "auto"
     factors: Whole = 200
-    kernel: Words = ()
-    log: Words = ()
+    kernel: _Words = ()
+    log: _Words = ()
 
     def check_names(self) -> None:
         """Refuse, before any work, kernels that there are not."""

@@ -1,4 +1,4 @@
-"""The command line: verbs (:data:`VERBS`), whose modules are loaded when they are called.
+"""The command line: verbs (:data:`_VERBS`), whose modules are loaded when they are called.
 
 None of these modules does mathematics, nor loads what does before it has to.  How a command ends, and
 with which exit code, is in ``app._exit_codes``.
@@ -21,10 +21,10 @@ from absentia.app._terminal import (  # first: it says which extra is wanted
 from cyclopts import App
 
 import absentia
-from absentia.app._exit_codes import handle_signals, leave, outputs
+from absentia.app._exit_codes import explain_kept, handle_signals, leave
 
 #: The verbs, and what each does.
-VERBS = {
+_VERBS = {
     "example": "Write a small made-up cohort to try everything on: tables, labels, new patients.",
     "demo": "Hide views of handwritten digits, compare what can be done about it, and write a page.",
     "inspect": "Show what is in a folder, file or model: views, columns, who has what, labels, warnings.",
@@ -55,7 +55,7 @@ shell: absentia --install-completion
 """
 
 
-def command_line(verb: str | None) -> App:
+def _command_line(verb: str | None) -> App:
     """All verbs, of which only this one is loaded."""
     app = App(
         name="absentia",
@@ -67,7 +67,7 @@ def command_line(verb: str | None) -> App:
         console=help_console,
         error_console=err,
     )
-    for name, words in VERBS.items():
+    for name, words in _VERBS.items():
         where = f"absentia.app.cli.{_HOMES.get(name, f'_{name}')}"
         if name == verb:
             app.command(getattr(import_module(where), name), name=name)
@@ -81,15 +81,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit with its code."""
     warnings.showwarning = show_warning
     warnings.simplefilter("always", UserWarning)
-    outputs.clear()
+    explain_kept(None)
     with handle_signals():
         try:
             escape_unencodable()
             words = list(sys.argv[1:] if arguments is None else arguments)
             out.quiet = _QUIET in words
             words = [word for word in words if word != _QUIET]
-            verb = next((word for word in words if word in VERBS), None)
-            command_line(verb)(words, print_error=False, exit_on_error=False, result_action="return_value")
+            verb = next((word for word in words if word in _VERBS), None)
+            _command_line(verb)(words, print_error=False, exit_on_error=False, result_action="return_value")
             out.file.flush()
         except SystemExit:
             raise

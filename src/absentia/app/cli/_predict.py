@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 from absentia.app._checks import MAX_PROCESSES, check_ending, check_number, check_outputs
-from absentia.app._exit_codes import outputs
 from absentia.app._progress import step_bar
 from absentia.app._terminal import err, escape_text, out, say_json, say_paths
 from absentia.app.cli._flags import DATA_HELP, JSON, Force, ReadOptions, Threads, container_endings
@@ -70,7 +69,6 @@ def predict(
     if not printed:
         check_ending(output, "the output", ".csv", *container_endings(new))
         check_outputs([model, new], [output], force)
-        outputs.expect(output)
     from absentia import files
     from absentia.core import limit_threads
 
@@ -83,7 +81,7 @@ def predict(
             if output.suffix in container_endings(new):
                 flagged = _write_container(output, fitted, data, new)
             else:
-                flagged = write_predictions(output, fitted, data)
+                flagged = _write_predictions(output, fitted, data)
         except ValueError as error:
             raise ValueError(f"{new}: {error}") from error
         except (TypeError, AttributeError, LookupError, ArithmeticError) as error:
@@ -195,7 +193,7 @@ def _coding(model: Model) -> Any:
     return model.classifier._coding if model.kernels is None else model.kernels._coding
 
 
-def write_predictions(output: Path, model: Model, data: Views | KernelViews) -> int:
+def _write_predictions(output: Path, model: Model, data: Views | KernelViews) -> int:
     """Classify block after block into a table, whole or not at all; how many samples are flagged.
 
     In memory are one block's kernels against the training samples, whatever the number of samples.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from absentia.app._checks import MAX_PROCESSES, check_folder, check_number, check_replaced, check_report
-from absentia.app._exit_codes import outputs
+from absentia.app._checks import MAX_PROCESSES, check_folder, check_number, check_replaced
+from absentia.app._exit_codes import explain_kept
 from absentia.app._progress import TrialProgress, show_trials
 from absentia.app._terminal import escape_text, out, say, say_paths
 from absentia.app.cli._flags import Force, MaybeWhole, Retry, Switch, make_table
@@ -67,7 +67,6 @@ def reproduce(
     check_number("--repeats", repeats, 1, 10_000)
     check_number("--jobs", jobs, 1, MAX_PROCESSES)
     check_folder(output)
-    check_report(output / "page.html")
     for experiment in _select_experiments(name):
         _check_replaced(output / f"{experiment.name}.html", force)
         _run(experiment.reduced(quick, repeats), quick, output, pages, _make_pool(jobs), retry)
@@ -115,7 +114,7 @@ def _run(
     work = papers.Reproduction(experiment, output)
     todo, total = work.outstanding(retry), len(work.trials)
     say(escape_text(f"{experiment.name}: {total} trials, {total - len(todo)} are there already"))
-    outputs.explain_kept(lambda: f"{len(work.done())} of {total} trials are kept in {output}")
+    explain_kept(lambda: f"{len(work.done())} of {total} trials are kept in {output}")
     progress = TrialProgress(todo, pool.jobs)
     with show_trials(progress):
         work.run(todo, pool, progress.tell, progress.begin)

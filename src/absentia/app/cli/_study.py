@@ -11,8 +11,8 @@ from typing import Any
 
 from rich.table import Table
 
-from absentia.app._exit_codes import outputs
-from absentia.app._progress import StudyProgress, show_trials
+from absentia.app._exit_codes import explain_kept
+from absentia.app._progress import TrialProgress, show_trials
 from absentia.app._terminal import (
     collect_warnings,
     escape_text,
@@ -45,7 +45,7 @@ def make_study(
     limit = options.memory_limit
     memory = None if limit is None else parse_bytes(limit, "--memory-limit")
     with collect_warnings() as remarks:
-        task_data, notes = read_task_data(data, labels, source, kernels)
+        task_data, notes = _read_task_data(data, labels, source, kernels)
     named = [str(data), *([] if labels is None else ["--labels", labels])]
     named += [*flag_words(source), *flag_words(kernels)]
     more = [*flag_words(options), *([] if folder is None else ["-o", str(folder)])]
@@ -64,7 +64,7 @@ def make_study(
     return Study(task_data, design, folder or Path("absentia-compare")), notes
 
 
-def read_task_data(
+def _read_task_data(
     path: Path, labels: str | None, source: ReadOptions, options: ViewKernelOptions
 ) -> tuple[TaskData, Sequence[str]]:
     """What is compared on, and what is to be said of it."""
@@ -90,12 +90,12 @@ def run_trials(
     study: Study, pool: Pool, retry: bool, trials: Sequence[Trial] | None = None, thin: bool = False
 ) -> None:
     """Run what has no record yet, of all trials or of these; with `thin`, time methods before."""
-    outputs.explain_kept(lambda: describe_kept_trials(study))
+    explain_kept(lambda: describe_kept_trials(study))
     if thin:
         untimed = study.untimed()
         if untimed:
             say(f"{len(untimed)} methods are timed by a fit each, slow ones are tried less often then")
-        progress = StudyProgress(study, untimed, pool.jobs)
+        progress = TrialProgress(untimed, pool.jobs, study.measured_seconds())
         with show_trials(progress):
             study.time_methods(pool, progress.tell, progress.begin)
     wanted = None if trials is None else {trial.hash for trial in trials}
@@ -107,7 +107,7 @@ def run_trials(
     for path, why in study.records.damaged.items():
         if path.stem in own:
             say(escape_text(f"{path}: is no whole record and is made again ({why})"))
-    progress = StudyProgress(study, todo, pool.jobs)
+    progress = TrialProgress(todo, pool.jobs, study.measured_seconds())
     with show_trials(progress):
         study.run(todo, pool, progress.tell, progress.begin)
 

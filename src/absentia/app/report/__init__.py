@@ -9,18 +9,11 @@ A page is a list of sections. Each is a function of the report's plain data (:cl
 results of a comparison or a reproduction); none knows of estimators.
 """
 
-from absentia.app.report._classification import render_classification
+from absentia.app.report._classification import ClassificationStory, render_classification
 from absentia.app.report._comparison import render_comparison
-from absentia.app.report._completion import render, write
-from absentia.app.report._data import (
-    ClassificationStory,
-    CompletionStory,
-    MatrixStory,
-    NumbersStory,
-    SurvivalStory,
-)
-from absentia.app.report._matrix import render_matrix
-from absentia.app.report._page import load_templates, save
-from absentia.app.report._regression import render_numbers
+from absentia.app.report._completion import CompletionStory, render_completion
+from absentia.app.report._matrix import MatrixStory, render_matrix
+from absentia.app.report._page import save
+from absentia.app.report._regression import NumbersStory, render_numbers
 from absentia.app.report._reproduction import render_reproduction
-from absentia.app.report._survival import render_survival
+from absentia.app.report._survival import SurvivalStory, render_survival

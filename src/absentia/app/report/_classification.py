@@ -1,16 +1,13 @@
 """The page about a classification: how often it is right, for whom, which views count, what to measure."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from sklearn.metrics import confusion_matrix, roc_auc_score
 
-from absentia.app.report._classes import (
-    make_calibration_section,
-    make_classes_section,
-    make_mistakes_section,
-)
-from absentia.app.report._data import ClassificationStory
 from absentia.app.report._format import (
+    DASH,
     format_count,
     format_decimal,
     format_number,
@@ -18,6 +15,7 @@ from absentia.app.report._format import (
     format_percent,
     format_points,
     shorten,
+    wilson_interval,
 )
 from absentia.app.report._page import (
     BAR,
@@ -27,33 +25,41 @@ from absentia.app.report._page import (
     Row,
     Section,
     bar_cell,
+    few_row,
     heading,
     make_bar_table,
     make_method_table,
     make_table,
     name_cell,
     note,
+    pattern_cell,
     render_page,
     sentences,
 )
 from absentia.app.report._sections import (
     FEW_NOTE,
     FEW_SAMPLES,
+    PredictionStory,
     make_contribution_section,
-    make_dropped_section,
     make_patterns_section,
     make_presence_section,
     make_reading_section,
 )
 from absentia.core import Array
-from absentia.core.svg import Markup, fill
+from absentia.core.svg import Frame, Markup, dot, element, fill
 from absentia.data.statistics import mcnemar
 from absentia.experiment import Gain
 from absentia.tasks import balanced_accuracy
 
-_MAX_CLASSES = 12  # of tables by class and view
+_MAX_CLASSES = 60  # beyond, the confusion matrix shows the most frequent ones
+_NAME, _HEAD = 40, 18  # characters of a class's name in rows and above columns
+_ROOMY = 12  # classes up to which shares stand in the cells too
+_UPRIGHT = 70  # characters of all heads above which these stand upright
+_N_BINS = 10
+_MAX_MISTAKES = 200
 _MAX_FEATURES = 10
 _MAX_CANDIDATES = 10
+_SHARES = {share: f"{100 * share:.0f}%" for share in (0, 0.25, 0.5, 0.75, 1)}
 _READING = {
     "Out of fold": "The samples were dealt into groups; each group was classified by a model that had "
     "not seen it, down to its scales, kernel widths, C and calibration. The model in the file has "
@@ -69,20 +75,84 @@ _READING = {
 }
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClassificationStory(PredictionStory):
+    """What the page about classes tells, beside what all predictions do.
+
+    Parameters
+    ----------
+    classes : sequence of str
+    truth : (n,) int
+        Positions in `classes`.
+    predictions : mapping of str to (n,) int
+        Positions in `classes` too.
+    weights : (machines, V), optional
+        Of the views, where the method weighs them: one row for two classes, else one per class.
+    probabilities : (n, classes), optional
+        Out-of-fold probabilities of the method.
+    n_learned : int
+        Samples that the model was learned from, if it was judged on some of them only.
+    ids : (n,), optional
+        Of the samples; their positions by default.
+    scores : (n, classes), optional
+        Out-of-fold scores of the method, read where there are no probabilities.
+    without : (n, V) int, optional
+        What the method says out of fold, as positions in `classes`, if a view is hidden from a sample.
+    used : str
+        Which members an average has, and their weights.
+    rule : str
+        Which class is predicted, after "What is predicted is the class"; empty: that of the highest score.
+    importance : sequence of (view, feature, number)
+        How much features count, where the model says so.
+    importance_of : str
+        Which parts of the model these are of, in words; empty: all of it.
+    gains : sequence of Gain, optional
+        What samples would gain from views that they lack.
+    why_no_gains : str
+        Said in their place.
+    """
+
+    classes: Sequence[str]
+    truth: Array
+    weights: Array | None = None
+    probabilities: Array | None = None
+    n_learned: int = 0
+    ids: Sequence[object] | Array | None = None
+    scores: Array | None = None
+    without: Array | None = None
+    used: str = ""
+    rule: str = ""
+    importance: Sequence[tuple[str, str, float]] = ()
+    importance_of: str = ""
+    gains: Sequence[Gain] | None = None
+    why_no_gains: str = ""
+
+    @property
+    def predicted(self) -> Array:
+        """Out-of-fold predictions of the method, (n,)."""
+        return self.predictions[self.method]
+
+    def get_id(self, i: int) -> str:
+        return str(i if self.ids is None else self.ids[i])
+
+    def right(self, name: str) -> Array:
+        """Which samples a method got right."""
+        return np.asarray(self.predictions[name] == self.truth)
+
+
 def render_classification(story: ClassificationStory) -> str:
     """The page as HTML."""
     sections = [
         _make_accuracy_section(story),
         _make_groups_section(story),
-        make_classes_section(story),
-        make_mistakes_section(story),
+        _make_classes_section(story),
+        _make_mistakes_section(story),
         _make_views_section(story),
-        _make_decisions_section(story),
+        _make_features_section(story),
         _make_weights_section(story),
         _make_next_section(story),
-        make_calibration_section(story),
+        _make_calibration_section(story),
         make_presence_section(story),
-        make_dropped_section(story, "a label"),
         _make_reading(story),
     ]
     return render_page("classification", story, _list_figures(story), sections)
@@ -113,7 +183,7 @@ def _make_accuracy_section(story: ClassificationStory) -> Section:
     def describe(name: str) -> list[str | Cell]:
         value, low, high = (100 * number for number in scores[name])
         accuracy = format_percent(int(story.right(name).sum()), story.n_samples)
-        return [f"{value:.1f}%", f"{low:.1f} to {high:.1f}%", accuracy, bar_cell(value, (low, high))]
+        return [f"{value:.1f}%", f"{low:.1f} to {high:.1f}%", accuracy, bar_cell(value)]
 
     columns = ["Balanced accuracy", "95% interval", "Accuracy"]
     values = {name: score.value for name, score in scores.items()}
@@ -123,7 +193,9 @@ def _make_accuracy_section(story: ClassificationStory) -> Section:
         "folds. Balanced accuracy is the share of samples that is right, mean over classes; accuracy is "
         "that of all samples, in which large classes count most."
     )
-    blocks = [table, sentences(_compare_with_baselines(story)), *_make_candidates(story)]
+    blocks = [table, sentences(_compare_with_baselines(story))]
+    if story.used:
+        blocks.append(note(f"Used: {story.used}."))
     return Section("accuracy", "Accuracy", "How often it is right", lead, blocks)
 
 
@@ -143,53 +215,197 @@ def _compare_with_baselines(story: ClassificationStory) -> Iterator[str]:
         )
 
 
-def _make_candidates(story: ClassificationStory) -> list[Markup]:
-    """The members of an average."""
-    if not story.tried:
-        return []
-    words = (
-        f"Used: {story.used}. Log-loss: of training samples, each predicted by the member without it; the "
-        "smaller, the more the member counts."
-    )
-    columns = ["Member", "Log-loss, left out", "Weight"]
-    table = make_table("Members", columns, [Row(row) for row in story.tried])
-    return [heading("What is averaged"), note(words), table]
-
-
 # ------------------------------------------------------------------------------------------------ for whom
 
 
 def _make_groups_section(story: ClassificationStory) -> Section:
-    """Accuracy, mean probability and Brier score by the number of views and by missing pattern."""
-    columns, words = [*story.predictions], f"Bars: {story.method}."
-    if story.probabilities is not None:
-        columns += ["Probability given", "Brier score"]
-        words += (
-            f" Probability given: the mean probability of the class that {story.method} predicted; where "
-            "probabilities are calibrated, it is near the share that is right. Brier score: the mean "
-            "squared error of its probabilities, 0 at best."
-        )
+    """Accuracy by missing pattern."""
 
     def describe(members: Array) -> tuple[list[str | Cell], bool]:
         shares = [100 * story.right(name)[members].mean() for name in story.predictions]
-        cells: list[str | Cell] = [f"{share:.0f}%" for share in shares]
-        if story.probabilities is not None:
-            proba, predicted = story.probabilities[members], story.predicted[members]
-            given = proba[np.arange(len(predicted)), predicted].mean()
-            truth = np.eye(len(story.classes))[story.truth[members]]
-            brier = ((proba - truth) ** 2).sum(axis=1).mean()
-            cells += [f"{100 * given:.0f}%", f"{brier:.2f}"]
-        return [*cells, bar_cell(shares[0])], members.sum() < FEW_SAMPLES
+        return [*(f"{share:.0f}%" for share in shares), bar_cell(shares[0])], members.sum() < FEW_SAMPLES
 
-    return make_patterns_section(
-        story,
-        "Accuracy among samples that have as many views, and among those that have the same ones.",
-        [*columns, BAR],
-        describe,
-        words,
-        FEW_NOTE,
-        by_count=True,
+    lead = f"Accuracy among samples that have the same views. Bars: {story.method}."
+    return make_patterns_section(story, lead, [*story.predictions, BAR], describe, FEW_NOTE)
+
+
+# ---------------------------------------------------------------------------------------- class by class
+
+
+def _make_classes_section(story: ClassificationStory) -> Section:
+    """Recall, precision and AUC of each class, and the confusion matrix."""
+    words = "Bars: recall."
+    if np.bincount(story.truth, minlength=len(story.classes)).min() < FEW_SAMPLES:
+        words += f" Rows marked few have fewer than {FEW_SAMPLES} samples."
+    counts = confusion_matrix(story.truth, story.predicted, labels=range(len(story.classes)))
+    blocks = [
+        _make_class_table(story),
+        note(words),
+        heading("Confusion matrix", "confusion"),
+        note(f"Rows are the truth, columns what was predicted. {describe_confusion(counts)}"),
+        make_confusion_table(counts, story.classes),
+    ]
+    lead = (
+        f"Out of fold, by {story.method}. Recall is the share of a class that was found; precision is "
+        "the share right among those predicted to be of the class; AUC is the area under the ROC curve "
+        "of the class against the rest, 0.5 by chance."
     )
+    return Section("classes", "By class", "Results by class", lead, blocks)
+
+
+def make_confusion_table(counts: Array, classes: Sequence[str]) -> Markup:
+    """Counts (true classes in rows, predicted ones in columns) and shares of rows.
+
+    Of many classes the most frequent are shown. Shading grows with the root of the share, so that single
+    mistakes show.
+    """
+    sizes = counts.sum(axis=1)
+    shown = np.sort(np.argsort(-sizes, kind="stable")[:_MAX_CLASSES]).tolist()
+    roomy = len(shown) <= _ROOMY
+
+    def make_cell(i: int, j: int) -> Cell:
+        count, n = int(counts[i, j]), int(sizes[i])
+        if not count:
+            return Cell("0", css="right none" if i == j else "none")
+        words = "found" if i == j else f"taken for {shorten(classes[j], _NAME)}"
+        title = f"{format_number(count)} of {format_number(n)} {shorten(classes[i], _NAME)} {words}"
+        small = format_percent(count, n) if roomy else ""
+        style = f"--share:{60 * (count / n) ** 0.5:.1f}%"
+        return Cell(
+            format_number(count), small=small, title=title, css="right" if i == j else "", style=style
+        )
+
+    heads = [shorten(classes[c], _HEAD) for c in shown]
+    columns: list[str | Column] = ["Truth", "Samples"]
+    columns += [
+        Column(fill("<span>{}</span>", head), full=classes[c], title=classes[c])
+        for head, c in zip(heads, shown, strict=True)
+    ]
+    rows = [
+        Row([name_cell(classes[i], 20), format_number(int(sizes[i])), *(make_cell(i, j) for j in shown)])
+        for i in shown
+    ]
+    upright = " upright" if len(shown) > 2 * _ROOMY or sum(map(len, heads)) > _UPRIGHT else ""
+    return make_table(
+        "Confusion matrix", columns, rows, f"confusion{upright}{'' if roomy else ' dense'}", fixed=True
+    )
+
+
+def describe_confusion(counts: Array) -> str:
+    """What figures and shades of a confusion matrix are, and which classes it shows."""
+    n_classes, n_shown = len(counts), min(len(counts), _MAX_CLASSES)
+    shading = "Small figures are shares of the row; shading" if n_shown <= _ROOMY else "Shading"
+    shown = f" The {n_shown} most frequent of {n_classes} classes." if n_shown < n_classes else ""
+    return f"{shading} grows with the share of the row.{shown}"
+
+
+def _make_class_table(story: ClassificationStory) -> Markup:
+    """Recall and precision with 95 % intervals, and areas under ROC curves."""
+    rows = []
+    for c, name in enumerate(story.classes):
+        members, chosen = story.truth == c, story.predicted == c
+        n, n_predicted, hits = (int(x.sum()) for x in (members, chosen, members & chosen))
+        shares = [*_format_share(hits, n), *_format_share(hits, n_predicted)]
+        cells: list[str | Cell] = [
+            format_number(n),
+            *shares,
+            _compute_area(story, c),
+            bar_cell(100 * hits / max(n, 1)),
+        ]
+        rows.append(few_row(name_cell(name), cells, n < FEW_SAMPLES))
+    columns: list[str | Column] = [
+        "Class",
+        "Samples",
+        "Recall",
+        Column("95% interval", full="Recall, 95% interval"),
+        "Precision",
+        Column("95% interval", full="Precision, 95% interval"),
+        "AUC",
+        BAR,
+    ]
+    return make_table(
+        "Recall and precision by class", columns, rows, "patterns classes", file="recall by class"
+    )
+
+
+def _format_share(hits: int, n: int) -> tuple[str, str]:
+    """A share and its interval, or dashes where there is nothing to share."""
+    if not n:
+        return DASH, DASH
+    low, high = wilson_interval(hits, n)
+    return f"{100 * hits / n:.1f}%", f"{100 * low:.0f} to {100 * high:.0f}%"
+
+
+def _compute_area(story: ClassificationStory, c: int) -> str:
+    """The area under the ROC curve of a class; a dash without scores, or without both kinds of samples."""
+    scores = story.scores if story.probabilities is None else story.probabilities
+    if scores is None or not 0 < int((story.truth == c).sum()) < story.n_samples:
+        return DASH
+    return f"{roc_auc_score(story.truth == c, scores[:, c]):.3f}"
+
+
+# ------------------------------------------------------------------------------------------------- mistakes
+
+
+def _make_mistakes_section(story: ClassificationStory) -> Section:
+    """The samples that were classified wrongly: the surest ones."""
+    wrong, scores, measure = _order_mistakes(story)
+    if not len(wrong):
+        lead = "None: every sample was classified rightly out of fold."
+        return Section("mistakes", "Mistakes", "Mistakes", lead)
+    rows = []
+    for i, values in zip(wrong[:_MAX_MISTAKES].tolist(), scores.tolist(), strict=False):
+        labels = (story.classes[story.truth[i]], story.classes[story.predicted[i]])
+        numbers = [f"{100 * x:.0f}%" if measure == "probability" else format_number(x) for x in values]
+        dots = pattern_cell(story.observed[i].tolist())
+        names = [name_cell(story.get_id(i), 40), *(name_cell(label, 32) for label in labels)]
+        rows.append(Row([*names, *numbers, dots]))
+    columns: Columns = [
+        "Sample",
+        Column("Truth", numeric=False),
+        Column("Predicted", numeric=False),
+        *([f"{measure.capitalize()} of predicted", "of true"] if measure else []),
+        Column("Views present", numeric=False),
+    ]
+    lead = f"{format_number(len(wrong))} of {story.n_samples} samples were classified wrongly out of fold."
+    if measure:
+        lead += " The surest mistakes come first: if labels are wrong, these are the ones to look at."
+    table = make_table("Mistakes", columns, rows, "mistakes")
+    return Section("mistakes", "Mistakes", "Mistakes", lead, [table, _explain_mistakes(story, wrong)])
+
+
+def _order_mistakes(story: ClassificationStory) -> tuple[Array, Array, str]:
+    """Positions of mistakes, the surest first, and what says so, a probability or a score.
+
+    The array (mistakes, 2) has that of the predicted and of the true class; without either there are
+    no columns.
+    """
+    wrong = np.flatnonzero(story.predicted != story.truth)
+    values, measure = story.probabilities, "probability"
+    if values is None:
+        values, measure = story.scores, "score"
+    if values is None:
+        return wrong, np.empty((len(wrong), 0)), ""
+    scores = values[wrong[:, None], np.column_stack([story.predicted, story.truth])[wrong]]
+    sureness = scores[:, 0]
+    if measure == "score":  # scores say something only beside one another
+        sureness = scores[:, 0] - scores[:, 1]
+    order = np.argsort(-sureness, kind="stable")
+    return wrong[order], scores[order], measure
+
+
+def _explain_mistakes(story: ClassificationStory, wrong: Array) -> Markup:
+    words = []
+    if len(wrong) > _MAX_MISTAKES:
+        words.append(f"Here are {_MAX_MISTAKES} of them.")
+    proba = story.probabilities
+    if proba is not None and (proba[wrong].argmax(axis=1) != story.predicted[wrong]).any():
+        rule = story.rule or (
+            "with the highest score, to which the probabilities, calibrated class by class, may give "
+            "less than to another"
+        )
+        words.append(f"What is predicted is the class {rule}.")
+    return note(" ".join([*words, "Dots stand for the views, in the order of the strips below."]))
 
 
 def _make_views_section(story: ClassificationStory) -> Section | None:
@@ -228,68 +444,13 @@ def _make_views_section(story: ClassificationStory) -> Section | None:
     )
 
 
-# -------------------------------------------------------------------------------------------- contributions
+# --------------------------------------------------------------------------------- features and weights
 
 
-def _make_decisions_section(story: ClassificationStory) -> Section | None:
-    """How much views add to decisions, and which features count most; None where nothing is known."""
-    if story.parts is None and not story.importance:
+def _make_features_section(story: ClassificationStory) -> Section | None:
+    """The features that count most; None where the model does not say so."""
+    if not story.importance:
         return None
-    lead, blocks = "", list[Markup]()
-    if story.parts is not None:
-        blocks = _make_part_tables(story, _average_parts(story.parts, story.observed))
-        lead = (
-            "How much each view adds to the decision about a sample that has it, on average over samples "
-            f"and classes and without its sign: exact parts of what {story.method} sums up. Out of fold."
-            if story.exact
-            else "How much the probabilities of a sample that has a view change when it is hidden, on "
-            "average over samples and classes and without its sign. Out of fold."
-        )
-    if story.importance:
-        blocks += _make_feature_table(story)
-    return Section("decisions", "Decisions", "What decisions rest on", lead, blocks)
-
-
-def _average_parts(parts: Array, observed: Array) -> Array:
-    """Mean absolute contributions, classes x views, over the samples that have the view."""
-    total = np.abs(parts * observed[:, :, None]).sum(axis=0)
-    return np.asarray((total / np.maximum(observed.sum(axis=0), 1)[:, None]).T)
-
-
-def _make_part_tables(story: ClassificationStory, sizes: Array) -> list[Markup]:
-    rows = [
-        (Row([name_cell(name), format_number(int(has.sum())), f"{size:.3f}"]), size)
-        for name, size, has in zip(story.names, sizes.mean(axis=0).tolist(), story.observed.T, strict=True)
-        if has.any()
-    ]
-    columns = ["View", "Samples with it", "Mean contribution"]
-    blocks = [make_bar_table("Contributions of views", columns, rows, "patterns decisions")]
-    if len(sizes) > 2:  # of two classes, one is the other's mirror
-        blocks += _make_shaded_table(story, sizes, "For or against the class", "Contributions by class")
-    return blocks
-
-
-def _make_shaded_table(story: ClassificationStory, values: Array, head: str, label: str) -> list[Markup]:
-    """Values of classes x views as shades; of many classes the most frequent ones."""
-    counts = np.bincount(story.truth, minlength=len(story.classes))
-    shown = np.sort(np.argsort(-counts, kind="stable")[:_MAX_CLASSES])
-    largest = float(values.max()) or 1.0
-    rows = []
-    for c in shown:
-        shades = [(value, f"--share:{70 * value / largest:.1f}%") for value in values[c].tolist()]
-        cells = [Cell(f"{value:.2f}" if value > 0 else "0", style=style) for value, style in shades]
-        rows.append(Row([shorten(story.classes[c], 28), *cells]))
-    names = [
-        Column(fill("<span>{}</span>", shorten(name, 22)), full=name, title=name) for name in story.names
-    ]
-    css = "shaded upright" if len(names) > 8 else "shaded"
-    blocks = [make_table(label, [head, *names], rows, css)]
-    if len(shown) < len(story.classes):
-        blocks.append(note(f"The {len(shown)} most frequent of {len(story.classes)} classes."))
-    return blocks
-
-
-def _make_feature_table(story: ClassificationStory) -> list[Markup]:
     top = sorted(story.importance, key=lambda item: -item[2])[:_MAX_FEATURES]
     largest = max(value for *_, value in top) or 1.0
     rows = [
@@ -297,15 +458,14 @@ def _make_feature_table(story: ClassificationStory) -> list[Markup]:
         for view, feature, value in top
     ]
     of_parts = f"; {story.importance_of}" if story.importance_of else ""
-    words = (
+    lead = (
         f"{len(top)} of {len(story.importance)} features of the model in the file, the largest set to "
         f"1{of_parts}. Features that go together share importance: one that is not here may be as "
         "informative."
     )
-    label = "Features that count most"
     columns: Columns = ["Feature", Column("View", numeric=False), "Importance"]
-    table = make_bar_table(label, columns, rows, "patterns features")
-    return [heading(label, "features"), table, note(words)]
+    table = make_bar_table("Features that count most", columns, rows, "patterns features")
+    return Section("features", "Features", "Features that count most", lead, [table])
 
 
 def _make_weights_section(story: ClassificationStory) -> Section | None:
@@ -318,13 +478,11 @@ def _make_weights_section(story: ClassificationStory) -> Section | None:
         share = format_percent(int(has.sum()), story.n_samples)
         rows.append((Row([name_cell(name), f"{weight:.3f}", share]), weight))
     table = make_bar_table("Weights", ["View", "Weight", "Samples with it"], rows, "patterns weights")
-    lead, blocks = "The weight of every view's kernel in the sum that classifies.", list[Markup]()
+    lead = "The weight of every view's kernel in the sum that classifies"
     if len(weights) > 1:
-        lead = "Each class has a machine of its own, with its own weights; the bars show their mean."
-        blocks = [heading("Class by class")]
-        blocks += _make_shaded_table(story, weights, "Class", "Weights by class")
-    lead += " A weight of zero means the view is not read."
-    return Section("weights", "Weights", "Which views count", lead, [table, *blocks])
+        lead += ", mean of the classes, each of which has a machine of its own"
+    lead += ". A weight of zero means the view is not read."
+    return Section("weights", "Weights", "Which views count", lead, [table])
 
 
 # --------------------------------------------------------------------------------------------- measure next
@@ -395,6 +553,52 @@ def _make_sample_gains(story: ClassificationStory, gains: Sequence[Gain]) -> lis
 def _format_bits(value: float) -> str:
     text = format_decimal(value, 2)
     return text.removeprefix("−") if float(text.replace("−", "")) == 0 else text
+
+
+# ---------------------------------------------------------------------------------------------- calibration
+
+
+def _make_calibration_section(story: ClassificationStory) -> Section | None:
+    """Samples in ten groups by the probability they were given, and how many of each came true."""
+    proba, truth, classes = story.probabilities, story.truth, story.classes
+    if proba is None:
+        return None
+    if len(classes) == 2:
+        given, came = proba[:, 1], truth == 1
+        what = f"probability of {shorten(classes[1], 28)}"
+        described, y_title = f"the {what}", "share that were"
+    else:
+        given, came = proba.max(axis=1), proba.argmax(axis=1) == truth
+        what, y_title = "probability of the class", "share that were right"
+        described = "the probability of each sample's most probable class"
+    bins = np.minimum((given * _N_BINS).astype(int), _N_BINS - 1)
+    groups = [
+        (int((bins == b).sum()), given[bins == b].mean(), came[bins == b].mean()) for b in np.unique(bins)
+    ]
+    error = sum(n * abs(mean - share) for n, mean, share in groups) / len(truth)
+    frame = Frame.make((368, 360), (0.0, 1.0), (0.0, 1.0), (52.0, 20.0, 12.0, 46.0))
+    path = element("path", d=frame.path((mean, share) for _, mean, share in groups))
+    line = element("g", path, *(_draw_bin(frame, *group) for group in groups), class_="line c0")
+    axes = frame.axes(_SHARES, _SHARES, what, y_title, 12)
+    label = "Calibration: given probability against what came true"
+    chart = frame.draw(axes, frame.diagonal(), line, label=label, class_="chart square")
+    words = "Lines through the dots are 95% intervals."
+    if any(n < FEW_SAMPLES for n, _, _ in groups):
+        words += f" Hollow dots are groups of fewer than {FEW_SAMPLES} samples."
+    words += " A sample without a usable view gets the frequencies of the classes."
+    lead = (
+        f"Samples in groups by {described}, out of fold, against how many of a group came true. On the "
+        "dashed line a probability means what it says; below it, probabilities are too high, above it "
+        f"too low. On average it is off by {100 * error:.1f} points (the expected calibration error)."
+    )
+    return Section("calibration", "Calibration", "Calibration", lead, [chart, note(words)])
+
+
+def _draw_bin(frame: Frame, n: int, mean: float, share: float) -> Markup:
+    low, high = wilson_interval(round(share * n), n)
+    title = f"{format_number(n)} samples given {100 * mean:.0f}% on average: {100 * share:.0f}% came true"
+    interval = (frame.y(low), frame.y(high))
+    return dot(frame.x(mean), frame.y(share), title, 4, interval=interval, hollow=n < FEW_SAMPLES)
 
 
 def _make_reading(story: ClassificationStory) -> Section:

@@ -3,8 +3,6 @@
 import math
 
 from absentia.app.report._comparison_details import (
-    draw_compared_kernels,
-    make_compared_kernels_section,
     make_confusion_section,
     make_contrasts_section,
     make_groups_section,
@@ -27,7 +25,6 @@ from absentia.app.report._page import (
     Row,
     Section,
     best_cell,
-    draw_choice,
     heading,
     make_table,
     name_cell,
@@ -47,12 +44,7 @@ _RANKING_KEY = Markup(
     'height="12" viewBox="-6 -6 12 12"><circle r="4.5"/></svg>baseline</span>'
     '<span><i class="key upright-line"></i>the simplest</span></p>'
 )
-_DIFFERENCE_KEY = Markup(
-    '<p class="legend"><span><i class="key region"></i>practically nil</span> '
-    '<span>Probabilities that it is</span> <span><i class="key worse"></i>worse</span> '
-    '<span><i class="key same"></i>practically the same</span> '
-    '<span><i class="key better"></i>better</span></p>'
-)
+_DIFFERENCE_KEY = Markup('<p class="legend"><span><i class="key region"></i>practically nil</span></p>')
 _COMPLETION = {
     "Rounds of hiding": "Sample–view pairs that had been observed were hidden again and again, and "
     "completed from the rest. All methods had the same ones to complete. If views are absent for a "
@@ -93,7 +85,6 @@ def render_comparison(results: ComparisonResults) -> str:
         make_rates_section(results),
         make_confusion_section(results),
         make_presence_section(results),
-        make_compared_kernels_section(results),
         _make_completion_section(results),
         _make_table_section(results),
         _make_reading(results),
@@ -104,24 +95,8 @@ def render_comparison(results: ComparisonResults) -> str:
         _list_figures(results),
         sections,
         sheet="comparison.css",
-        style=_make_rules(results),
         head="verdict.html.j2",
         progress=f"{format_number(results.done)} of {format_count(results.wanted, 'trial')}",
-    )
-
-
-def _make_rules(results: ComparisonResults) -> str:
-    """Rules for choices, columns and lines: as many as there are methods or metrics."""
-    n = len(results.metrics)
-    for side in filter(None, (results, results.completion)):
-        completed = {} if side.kernels is None else side.kernels.completed
-        n = max(n, len({*(row.method for row in side.rows), *completed, *(p.method for p in side.curves)}))
-    return "".join(
-        f'.choose:has([value="{i}"]:checked) .by-{i} {{ display: block; }}\n'
-        f'.pick:not(:has([value="{i}"]:checked)):has(:checked) .col-{i} {{ display: none; }}\n'
-        f'.lines:has([value="{i}"]:checked) .line-{i} {{ opacity: 1; }}\n'
-        f'.lines:has([value="{i}"]:checked) .line-{i} .point {{ visibility: visible; }}\n'
-        for i in range(n)
     )
 
 
@@ -171,12 +146,11 @@ def _make_name(results: ComparisonResults, row: MethodRow, length: int, failed: 
 
 
 def _make_ranking_section(results: ComparisonResults) -> Section | None:
-    """All methods in each metric, best first; None if no method has a score."""
-    tables = {metric.name: _make_ranking(results, metric) for metric in results.metrics}
-    tables = {name: blocks for name, blocks in tables.items() if blocks}
-    if not tables:
+    """All methods in the main metric, best first; None if no method has a score."""
+    ranking = _make_ranking(results)
+    if not ranking:
         return None
-    blocks = [_RANKING_KEY, draw_choice("metric", "Measured by", tables)]
+    blocks = [_RANKING_KEY, *ranking]
     if unranked := _list_unranked(results):
         blocks += [heading("Without a score"), *unranked]
     rounds = _describe_rounds(results)
@@ -186,17 +160,17 @@ def _make_ranking_section(results: ComparisonResults) -> Section | None:
             " Where intervals overlap, the order may be luck: the next section compares methods on the "
             f"same {rounds}, which says more."
         )
-    return Section("ranking", "Ranking", "Ranking", lead, blocks, "choose")
+    return Section("ranking", "Ranking", "Ranking", lead, blocks)
 
 
 def _describe_rounds(results: ComparisonResults) -> str:
     return "rounds of hiding" if results.task == "completion" else "held-out folds"
 
 
-def _make_ranking(results: ComparisonResults, metric: Metric, title: str = "") -> list[Markup]:
-    """Dots with intervals in one metric, best first, beside the simplest's line; nothing without scores."""
+def _make_ranking(results: ComparisonResults) -> list[Markup]:
+    """Dots with intervals in the main metric beside the simplest's line; nothing without scores."""
+    metric = results.metric
     fmt, rows = ScoreFormat(metric), [row for row in results.rows if _has_score(row, metric)]
-    rows.sort(key=lambda row: row.scores[metric.name].value, reverse=metric.higher)
     if not rows:
         return []
     spans = {row.method: fmt.clip_interval(row.scores[metric.name]) for row in rows}
@@ -220,7 +194,7 @@ def _make_ranking(results: ComparisonResults, metric: Metric, title: str = "") -
     simplest = spans[results.verdict.simplest].value if results.verdict.simplest in spans else None
     table = make_interval_table(
         axis,
-        title or f"Ranking by {metric.name}",
+        f"Ranking by {metric.name}",
         columns,
         drawn,
         "ranking",
@@ -232,13 +206,8 @@ def _make_ranking(results: ComparisonResults, metric: Metric, title: str = "") -
 
 def _describe_score(fmt: ScoreFormat, row: MethodRow) -> str:
     span = row.scores[fmt.metric.name]
-    parts = [f"{row.method}: {fmt.metric.name} {fmt.format_score(span.value)}"]
-    parts.append(f"95% interval {fmt.format_interval(span)}")
-    if row.wanted:
-        parts.append(f"{format_number(row.done)} of {format_number(row.wanted)} fits")
-    if row.cpu is not None:
-        parts.append(f"{format_number(row.cpu)} s a fit")
-    return "; ".join(parts)
+    score = f"{fmt.metric.name} {fmt.format_score(span.value)}"
+    return f"{row.method}: {score}; 95% interval {fmt.format_interval(span)}"
 
 
 def _list_unranked(results: ComparisonResults) -> list[Markup]:
@@ -259,17 +228,13 @@ def _explain_no_score(row: MethodRow) -> str:
 
 
 def _make_completion_section(comparison: ComparisonResults) -> Section | None:
-    """How well hidden cells are completed, beside a comparison of predictions: a ranking and maps."""
+    """How well hidden cells are completed, beside a comparison of predictions."""
     results = comparison.completion
     if results is None:
         return None
     lead = " ".join([results.verdict.headline, *results.verdict.details])
-    blocks = _make_ranking(results, results.metric, "Ranking of completions") + _list_unranked(results)
-    maps = draw_compared_kernels(results, "completed-by")
-    if maps and results.kernels is not None:
-        blocks += [note(results.kernels.order), *maps]
-    heads = ("completion", "Completion", "How well hidden cells are completed")
-    return Section(*heads, lead, blocks, "maps crisp choose")
+    blocks = _make_ranking(results) + _list_unranked(results)
+    return Section("completion", "Completion", "How well hidden cells are completed", lead, blocks)
 
 
 # --------------------------------------------------------------------------------------------- differences
@@ -283,21 +248,15 @@ def _make_differences_section(results: ComparisonResults) -> Section | None:
     intervals = [(d.mean, d.low, d.high) for d in results.differences]
     fmt = ScoreFormat.of_differences(metric, (x for interval in intervals for x in interval))
     axis = fit_axis(intervals, include=(-1.5 * region, 0.0, 1.5 * region), percent=metric.share, sign=True)
-    counted = any(d.wins is not None for d in results.differences)
-    rows = [_make_difference_row(results, d, axis, fmt, counted) for d in results.differences]
+    rows = [_make_difference_row(results, d, axis, fmt) for d in results.differences]
     columns: list[str | Column] = [
         "Method",
         Column("Difference", note=fmt.unit),
         Column("95% interval", css="between", full="Difference, 95% interval"),
-        Column("Probability", css="stack", full="Probabilities"),
+        *(Column(name, note="probability") for name in ("Worse", "Same", "Better")),
         Column("p", note="Holm", full="p, Holm"),
         Column("Expected", note=fmt.unit, title="The difference to expect on new samples"),
     ]
-    if counted:
-        columns += [
-            Column("Only right", note="it : simplest", full="Right only with it : only with the simplest"),
-            Column("p", note="McNemar", full="p, McNemar"),
-        ]
     label, file = f"Differences to {simplest}", "differences to the simplest"
     shaded = f"--from:{axis.place(-region)}%;--to:{axis.place(region)}%"
     table = make_interval_table(axis, label, columns, rows, "gaps", base=0.0, style=shaded, file=file)
@@ -306,7 +265,13 @@ def _make_differences_section(results: ComparisonResults) -> Section | None:
         f"the right is better. In the shaded region, up to {_describe_region(fmt, region)} either way, "
         "a difference is practically nil."
     )
-    blocks = [_DIFFERENCE_KEY, table, _explain_tests(simplest, len(rows), counted)]
+    methods = "method" if len(rows) == 1 else "methods"
+    words = (
+        "p, Holm: how often a difference as large would come about if there were none, corrected for the "
+        f"overlap of training sets and for comparing {len(rows)} {methods} at once. Expected: the "
+        "difference drawn towards what was known before, on which the recommendation rests."
+    )
+    blocks = [_DIFFERENCE_KEY, table, note(words)]
     return Section("differences", "Differences", "Is it better than the simplest?", lead, blocks)
 
 
@@ -317,64 +282,25 @@ def _describe_region(fmt: ScoreFormat, region: float) -> str:
     return f"{100 * region:.3g} {'point' if round(100 * region, 6) == 1 else 'points'}"
 
 
-def _make_difference_row(
-    results: ComparisonResults, d: Difference, axis: Axis, fmt: ScoreFormat, counted: bool
-) -> Row:
+def _make_difference_row(results: ComparisonResults, d: Difference, axis: Axis, fmt: ScoreFormat) -> Row:
     unknown = MethodRow(d.method, "", False)
     row = next((row for row in results.rows if row.method == d.method), unknown)
     mean, interval = fmt.format_difference(d.mean), fmt.format_difference_interval(d.low, d.high)
-    worse, same, better = (format_probability(value) for value in (d.worse, d.same, d.better))
-    words = f"{worse} worse, {same} practically the same, {better} better"
-    label = f"{d.method}: {mean} {fmt.unit}; 95% interval {interval}; {words}"
+    label = f"{d.method}: {mean} {fmt.unit}; 95% interval {interval}"
     kind = _find_kind(results, row)
     cells: list[str | Cell] = [
         _make_name(results, row, 32),
         axis.draw_interval((d.mean, d.low, d.high), kind, label),
         mean,
         interval,
-        _draw_probabilities(d, words),
+        *map(format_probability, (d.worse, d.same, d.better)),
         format_p_cell(d.adjusted),
         next(
             (fmt.format_difference(one.mean) for one in results.expectations if one.method == d.method),
             DASH,
         ),
     ]
-    if counted:
-        wins, losses = (DASH if x is None else format_number(x) for x in (d.wins, d.losses))
-        cells += [f"{wins} : {losses}", format_p_cell(d.p_mcnemar)]
     return Row(cells, kind)
-
-
-def _draw_probabilities(difference: Difference, words: str) -> Cell:
-    """Probabilities of worse, same and better as a stacked bar; empty if they cannot be told."""
-    values = (difference.worse, difference.same, difference.better)
-    shares = [value if math.isfinite(value) else 0.0 for value in values]
-    whole = sum(shares) or 1.0
-    widths = [f"{100 * share / whole:.1f}" for share in shares]
-    template = (
-        '<span class="stacked" role="img" aria-label="{}" title="{}">'
-        '<i class="worse" style="width:{}%"></i><i class="same" style="width:{}%"></i>'
-        '<i class="better" style="width:{}%"></i></span>'
-        '<small aria-hidden="true"><span>{}</span><span>{}</span><span>{}</span></small>'
-    )
-    drawn = fill(template, words, words, *widths, *map(format_probability, values))
-    return Cell(drawn, value=", ".join(reversed(words.split(", "))))
-
-
-def _explain_tests(simplest: str, n_methods: int, counted: bool) -> Markup:
-    methods = "method" if n_methods == 1 else "methods"
-    words = (
-        "p, Holm: how often a difference as large would come about if there were none, corrected for the "
-        f"overlap of training sets and for comparing {n_methods} {methods} at once. Expected: the "
-        "difference drawn towards what was known before, on which the recommendation rests."
-    )
-    if counted:
-        words += (
-            f" “Only right” counts samples that the method got right out of fold and {simplest} did not, "
-            "and the other way round; McNemar's test asks whether the two counts differ by more than "
-            "chance."
-        )
-    return note(words)
 
 
 # --------------------------------------------------------------------------------------------- all numbers

@@ -1,15 +1,13 @@
 """The page about completed kernels: what was absent, what was filled in, how well, and how it converged."""
 
 import math
-import os
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from absentia.app.report._data import CompletionStory
 from absentia.app.report._format import DASH, format_count, format_number, format_p, format_percent
-from absentia.app.report._heatmaps import make_kernels_section
+from absentia.app.report._heatmaps import LEGEND, MAX_SIDE, average_blocks, draw_panel
 from absentia.app.report._page import (
     BAR,
     Cell,
@@ -21,21 +19,23 @@ from absentia.app.report._page import (
     best_cell,
     few_row,
     heading,
-    load_templates,
     make_table,
     name_cell,
     note,
     render_page,
-    save,
     sentences,
 )
 from absentia.app.report._sections import make_presence_section, make_reading_section
 from absentia.core import Array
-from absentia.core.svg import Markup
+from absentia.core.svg import Markup, fill
+from absentia.data import KernelViews
 from absentia.data.statistics import mcnemar
 from absentia.experiment import Quality
 
 _FEW = 10  # hidden cells, or completed rows, below which a number says little
+_MIN_SIDE = 64  # pixels of a map, however many there are
+_MAX_DRAWN = 2600  # samples of which maps are averages at most: ten for a pixel
+_MAX_PIXELS = 3_000_000  # of all maps of a page
 _MEAN, _ZERO = "mean", "zero"
 _READING = {
     "View and sample": "A view is one kind of measurement (an expression profile, an image, a text); a "
@@ -49,22 +49,58 @@ _READING = {
 }
 
 
-def render(story: CompletionStory) -> str:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CompletionStory:
+    """What the page about completed kernels tells.
+
+    Parameters
+    ----------
+    title, summary : str
+        Plain text; the summary is one or two sentences.
+    method : str
+    before, after : KernelViews
+        Kernels as they came, and completed.
+    warnings, facts
+        As in :class:`PredictionStory`.
+    quality : Quality, optional
+        Errors on cells that were hidden on purpose, of the method and of others.
+    """
+
+    title: str
+    summary: str
+    method: str
+    before: KernelViews
+    after: KernelViews
+    warnings: Sequence[str] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+    quality: Quality | None = None
+
+    @property
+    def names(self) -> Sequence[str]:
+        return self.before.names
+
+    @property
+    def observed(self) -> Array:
+        return self.before.observed
+
+    @property
+    def n_samples(self) -> int:
+        return len(self.before)
+
+    @property
+    def n_views(self) -> int:
+        return self.before.n_views
+
+
+def render_completion(story: CompletionStory) -> str:
     """The page as HTML."""
-    load_templates()  # says what to install before any work is done
     sections = [
         make_presence_section(story),
         _make_quality_section(story),
-        make_kernels_section(story),
-        _make_objective_section(story),
+        _make_kernels_section(story),
         make_reading_section(_READING, story.facts),
     ]
     return render_page("completion", story, _list_figures(story), sections)
-
-
-def write(story: CompletionStory, path: str | os.PathLike[str]) -> Path:
-    """Render to ``path``: the whole page or, if anything fails, whatever was there before."""
-    return save(render(story), path)
 
 
 def _list_figures(story: CompletionStory) -> list[tuple[str, str]]:
@@ -85,7 +121,7 @@ def _list_figures(story: CompletionStory) -> list[tuple[str, str]]:
 
 def _make_quality_section(story: CompletionStory) -> Section | None:
     """Errors on cells hidden on purpose, uncertainty of completed rows; None if nothing was measured."""
-    quality, chosen = story.quality, next(iter(story.after), "")
+    quality, chosen = story.quality, story.method
     if quality is None:
         return None
     lead = (
@@ -106,7 +142,7 @@ def _make_quality_section(story: CompletionStory) -> Section | None:
         blocks += _make_method_errors(quality, order, chosen) if order else []
         blocks += [note(f"Not in the table: {_describe_left_out(quality)}.")] if quality.left_out else []
         blocks += _make_view_errors(quality, order, chosen) if order else []
-    blocks += _make_uncertainty(story, quality, chosen)
+    blocks += _make_uncertainty(quality, chosen)
     return Section("quality", "Quality", "How good the completion is", lead, blocks)
 
 
@@ -201,37 +237,23 @@ def _make_view_errors(quality: Quality, order: Sequence[str], chosen: str) -> li
     return [heading("View by view"), make_table("Errors by view", columns, rows, "by-view"), note(words)]
 
 
-def _make_uncertainty(story: CompletionStory, quality: Quality, chosen: str) -> list[Markup]:
-    """What the model leaves unexplained by view, and errors by how many views a sample was left with."""
-    blocks = []
-    if story.unexplained is not None and not np.isnan(story.unexplained).all():
-        words = (
-            f"By the model of {chosen}: the share of a completed sample's own value k(t, t) that the "
-            "other samples leave unexplained; 0 is sure, 1 is a guess. It trusts the model, so read it "
-            "beside the errors."
-        )
-        rows = [
-            _summarise_values(name, values[~np.isnan(values)])
-            for name, values in zip(story.names, story.unexplained.T, strict=True)
-            if not np.isnan(values).all()
-        ]
-        columns = ["View", *_make_quantile_columns("Unexplained")]
-        label = "Unexplained share of completed rows"
-        blocks += [note(words), make_table(label, columns, rows, "sureness")]
-    measured = list(_summarise_errors(quality, chosen))
-    if measured:
-        words = (
-            f"As measured: the errors of {chosen} on the hidden cells, by how many views the sample was "
-            "left with. Completed rows of samples with as many views can be expected to be as far off, "
-            "if views are not absent for a reason of their own."
-        )
-        columns = ["Completed from", *_make_quantile_columns("Relative error"), "mean fill, median"]
-        blocks += [note(words), make_table("Errors by views left", columns, measured, "sureness")]
-    return [heading("Uncertainty of completed rows"), *blocks] if blocks else []
-
-
-def _make_quantile_columns(what: str) -> list[str | Column]:
-    return ["Rows", f"{what}, median", Column("middle 80%", full=f"{what}, middle 80%")]
+def _make_uncertainty(quality: Quality, chosen: str) -> list[Markup]:
+    """Errors on hidden cells by how many views a sample was left with."""
+    rows = list(_summarise_errors(quality, chosen))
+    if not rows:
+        return []
+    words = (
+        f"The errors of {chosen} on the hidden cells, by how many views the sample was left with. "
+        "Completed rows of samples with as many views can be expected to be as far off, if views are not "
+        "absent for a reason of their own."
+    )
+    columns: Columns = [
+        *("Completed from", "Rows", "Relative error, median"),
+        Column("middle 80%", full="Relative error, middle 80%"),
+        "mean fill, median",
+    ]
+    table = make_table("Errors by views left", columns, rows, "sureness")
+    return [heading("Uncertainty of completed rows"), note(words), table]
 
 
 def _summarise_errors(quality: Quality, chosen: str) -> Iterator[Row]:
@@ -242,32 +264,81 @@ def _summarise_errors(quality: Quality, chosen: str) -> Iterator[Row]:
     for n_left in sorted(set(quality.n_views_left.tolist()), reverse=True):
         here = (quality.n_views_left == n_left) & ~np.isnan(errors)
         if here.any():
+            low, median, high = (
+                format_number(x) for x in np.quantile(errors[here], [0.1, 0.5, 0.9]).tolist()
+            )
             beside = DASH if mean is None else format_number(float(np.median(mean[here])))
-            yield _summarise_values(format_count(n_left, "other view"), errors[here], beside)
+            cells = [format_number(int(here.sum())), median, f"{low} to {high}", beside]
+            yield few_row(name_cell(format_count(n_left, "other view")), cells, here.sum() < _FEW)
 
 
-def _summarise_values(name: str, values: Array, *more: str) -> Row:
-    """Median, and the range of the middle 80 %."""
-    low, median, high = (format_number(x) for x in np.quantile(values, [0.1, 0.5, 0.9]).tolist())
-    cells = [format_number(len(values)), median, f"{low} to {high}", *more]
-    return few_row(name_cell(name), cells, len(values) < _FEW)
+# ---------------------------------------------------------------------------------- --------------- kernels
 
 
-# ----------------------------------------------------------------------------------------------- objective
-
-
-def _make_objective_section(story: CompletionStory) -> Section | None:
-    """How many iterations were made and what they achieved; None if nothing iterates."""
-    traces = {name: np.ravel(trace) for name, trace in story.traces.items() if np.size(trace)}
-    if not traces:
-        return None
-    rows = []
-    for name, trace in traces.items():
-        # objectives differ late in their digits: six of them
-        ends = [f"{x:.6g}".replace("-", "−") if math.isfinite(x) else DASH for x in (trace[0], trace[-1])]
-        rows.append(Row([name_cell(name), format_number(len(trace)), *ends]))
-    columns = ["Method", "Iterations", "Objective after the first", "after the last"]
-    lead = "A method improves its objective a little with every iteration, until little is left to improve."
-    return Section(
-        "objective", "Convergence", "Convergence", lead, [make_table("Iterations", columns, rows, "traces")]
+def _make_kernels_section(story: CompletionStory) -> Section:
+    """Maps of all samples, or, of many, of evenly spaced ones in the order that they are drawn in."""
+    order = _order_samples(story.after)
+    words = "Samples are ordered by the leading direction of the average kernel."
+    if story.n_samples > _MAX_DRAWN:
+        words += (
+            f" Drawn are {format_number(_MAX_DRAWN)} of the {format_number(story.n_samples)} samples, "
+            "evenly spaced in this order."
+        )
+        order = order[np.linspace(0, story.n_samples - 1, _MAX_DRAWN).astype(int)]
+    side = max(_MIN_SIDE, min(MAX_SIDE, math.isqrt(_MAX_PIXELS // (2 * story.n_views))))
+    block = math.ceil(len(order) / side)
+    if block > 1:
+        words += f" Each pixel averages {block} × {block} samples."
+    lead = (
+        "A kernel holds how similar each sample is to every other, as one view sees it: row and column are "
+        "samples, colour is similarity. A sample without the view leaves an empty row and column, which a "
+        "method fills in from the other views."
     )
+    groups = [order[i : i + block] for i in range(0, len(order), block)]
+    views = [_draw_view(story, v, groups) for v in range(story.n_views)]
+    return Section(
+        "kernels", "Kernels", "Kernels before and after", lead, [LEGEND, note(words), *views], "maps"
+    )
+
+
+def _draw_view(story: CompletionStory, v: int, groups: Sequence[Array]) -> Markup:
+    """Maps of a view, a pixel for each group of samples."""
+    name, has = story.names[v], story.observed[:, v]
+    kernels = {"As observed": story.before, f"Completed by {story.method}": story.after}
+    maps = {caption: _average_kernel(drawn, v, groups) for caption, drawn in kernels.items()}
+    present, n = int(has.sum()), len(has)
+    count = f"{format_number(present)} of {format_count(n, 'sample')} ({format_percent(present, n)})"
+    head = fill("<div><h3>{}</h3><p>observed for {}</p></div>", name, count)
+    return draw_panel(head, f"view {name}", maps)
+
+
+def _average_kernel(kernels: KernelViews, v: int, groups: Sequence[Array]) -> Array:
+    """Means of a view's kernel over groups of samples, (groups, groups), of what is there.
+
+    The rows of one group are held at a time.
+    """
+    operator, has = kernels.operator(kernels.names[v]), kernels.observed[:, v]
+    position = np.cumsum(has) - 1  # of a sample in the kernel of the view
+    samples = np.concatenate(groups)
+    columns = has[samples]
+    starts = np.cumsum([0, *map(len, groups[:-1])])
+    means = []
+    for group in groups:
+        rows = has[group]
+        block = np.full((len(group), len(samples)), np.nan)
+        block[np.ix_(rows, columns)] = operator.block(position[group[rows]], position[samples[columns]])
+        means.append(average_blocks(block, np.zeros(1, dtype=int), starts))
+    return np.concatenate(means)
+
+
+def _order_samples(kernels: KernelViews, n_iter: int = 30) -> Array:
+    """Positions along the leading eigenvector of the mean of completed kernels, centred."""
+    sizes = {name: float(np.mean(np.abs(kernels.diagonal(name)))) for name in kernels.names}
+    x = np.cos(1.0 + np.arange(len(kernels)))  # any start in general position
+    for _ in range(n_iter):
+        x, total = x - x.mean(), np.zeros(len(kernels))
+        for name, size in sizes.items():
+            if size > 0:
+                total += np.asarray(kernels.operator(name) @ x[:, None])[:, 0] / size
+        x = total / max(float(np.linalg.norm(total)), 1e-300)
+    return np.argsort(x, kind="stable")

@@ -31,22 +31,19 @@ class Axis:
     def draw_interval(self, interval: _Interval, kind: str, label: str) -> Cell:
         """A mark at the value (a diamond where `kind` is "chosen", else a dot), a line over its interval.
 
-        Filled arrows stand for values, open ones for ends of intervals, that lie beyond the axis.
+        An arrow at the edge stands for a value, or the end of an interval, that lies beyond the axis.
         """
         value, low, high = interval
         low, high = (end if math.isfinite(end) else value for end in (low, high))
         parts = [fill('<line x1="{}%" x2="{}%" y1="50%" y2="50%"/>', self.place(low), self.place(high))]
-        off = int(value > self.high) - int(value < self.low)
         slack = 1e-9 * (self.high - self.low)
-        if off >= 0 and low < self.low - slack:
+        if low < self.low - slack:
             parts.append(_draw_sign(self.place(low), "cut", "M0 -5l-6 5l6 5"))
-        if off <= 0 and high > self.high + slack:
+        if high > self.high + slack:
             parts.append(_draw_sign(self.place(high), "cut", "M0 -5l6 5l-6 5"))
-        if off:
-            parts.append(_draw_sign(self.place(value), "off", f"M{5 * off} 0l{-8 * off} -5v10z"))
-        elif kind == "chosen":
+        if kind == "chosen":
             parts.append(_draw_sign(self.place(value), "diamond", "M0 -7.5L7.5 0L0 7.5L-7.5 0z"))
-        else:
+        elif self.low <= value <= self.high:
             radius = 4.5 if kind == "baseline" else 5
             parts.append(fill('<circle cx="{}%" cy="50%" r="{}"/>', self.place(value), radius))
         template = (
@@ -154,10 +151,7 @@ def make_interval_table(
     heads = [columns[0], chart, *columns[1:]]
     footer = axis.draw_ticks(len(heads))
     table = make_table(label, heads, rows, f"tracks {css}", file=file, footer=footer, style=style or None)
-    if 'class="cut"' not in table and 'class="off"' not in table:
+    if 'class="cut"' not in table:
         return table
-    words = (
-        "An arrow at an edge: a number (filled) or the end of an interval (open) lies beyond the chart; "
-        "point at it to read which."
-    )
+    words = "An arrow at an edge: an interval goes on beyond the chart; point at it to read it."
     return fill("{}{}", table, note(words))

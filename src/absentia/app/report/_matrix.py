@@ -1,10 +1,11 @@
 """The page about one completed matrix: what was missing, what was filled in, how sure, how well it does."""
 
 import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from absentia.app.report._data import MatrixStory
 from absentia.app.report._format import (
     format_count,
     format_number,
@@ -13,7 +14,7 @@ from absentia.app.report._format import (
     shorten,
     wilson_interval,
 )
-from absentia.app.report._heatmaps import make_matrix_section
+from absentia.app.report._heatmaps import LEGEND, MAX_SIDE, average_blocks, draw_panel
 from absentia.app.report._page import (
     BAR,
     Cell,
@@ -21,10 +22,8 @@ from absentia.app.report._page import (
     Section,
     bar_cell,
     best_cell,
-    definitions,
     few_row,
     heading,
-    load_templates,
     make_method_table,
     make_table,
     note,
@@ -45,8 +44,7 @@ _READING = {
     "Completed is not measured": "Completed entries are expected values given the observed ones. They "
     "vary less than measurements would; where nothing else helps they are the column's mean.",
     "Standard deviations": "They say how far off a completed entry may be if the model is right; of "
-    "observed entries they are zero. They do not allow for kernels estimated wrongly. In the map dark is "
-    "none, shaded by the square root so that small ones can be seen.",
+    "observed entries they are zero. They do not allow for kernels estimated wrongly.",
     "Held-out entries": "Hidden entries were chosen at random among the observed. If values are missing "
     "for a reason of their own, say because they were large, the missing ones may be harder.",
     "Column mean": "The baseline: every hidden entry is predicted to be the mean of what is left of its "
@@ -54,13 +52,50 @@ _READING = {
 }
 
 
+@dataclass(frozen=True, eq=False)
+class MatrixStory:
+    """What the page about one completed matrix tells.
+
+    Parameters
+    ----------
+    title, summary, method : str
+    columns : sequence of str
+    before : (n, m)
+        The matrix as it came, NaN where missing.
+    after, std : (n, m)
+        Completed, and standard deviations, zero where observed.
+    held_out : HeldOut, optional
+    warnings, facts
+        As in :class:`PredictionStory`.
+    """
+
+    title: str
+    summary: str
+    method: str
+    columns: Sequence[str]
+    before: Array
+    after: Array
+    std: Array
+    held_out: HeldOut | None = None
+    warnings: Sequence[str] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def observed(self) -> Array:
+        return ~np.isnan(self.before)
+
+    @property
+    def scale(self) -> Array:
+        """Standard deviation of what is observed in each column; 1 if it does not vary."""
+        s = np.nanstd(self.before, axis=0)
+        return np.where(s > 0, s, 1.0)
+
+
 def render_matrix(story: MatrixStory) -> str:
     """The page as HTML."""
-    load_templates()  # says what to install before any work is done
     sections = [
         _make_check_section(story),
-        make_matrix_section(story),
-        _make_estimated_section(story),
+        _make_matrix_section(story),
         make_reading_section(_READING, story.facts),
     ]
     return render_page("matrix completion", story, _list_figures(story), sections)
@@ -190,13 +225,24 @@ def _make_column_table(story: MatrixStory, held_out: HeldOut) -> list[Markup]:
     return blocks
 
 
-def _make_estimated_section(story: MatrixStory) -> Section | None:
-    """What was estimated, and what came out."""
-    if not story.estimated:
-        return None
+def _make_matrix_section(story: MatrixStory) -> Section:
+    """As observed, completed and how uncertain, every column in its own standard deviations."""
+    mean, scale = np.nanmean(story.before, axis=0), story.scale
+    blocks = [math.ceil(n / MAX_SIDE) for n in story.before.shape]
+    rows, columns = (np.arange(0, n, size) for n, size in zip(story.before.shape, blocks, strict=True))
+    maps = {
+        "As observed": (story.before - mean) / scale,
+        "Completed": (story.after - mean) / scale,
+        "Standard deviation": story.std / scale,
+    }
+    maps = {caption: average_blocks(values, rows, columns) for caption, values in maps.items()}
+    deviations = {"Standard deviation": maps.pop("Standard deviation")}
     lead = (
-        "The matrix is modelled as a sum of two: one whose columns vary alike along the rows (the row "
-        "kernel says how), and one whose rows vary alike along the columns (the column kernel)."
+        "Rows and columns in the order of the file. Colour is how far an entry lies from its column's "
+        "mean, in standard deviations of the column."
     )
-    blocks = [definitions(list(story.estimated.items()), "explain")]
-    return Section("estimated", "Estimated", "What was estimated", lead, blocks)
+    if max(blocks) > 1:
+        r, c = format_count(blocks[0], "row"), format_count(blocks[1], "column")
+        lead += f" Each pixel averages {r} × {c}."
+    panels = [draw_panel("", "the matrix", drawn) for drawn in (maps, deviations)]
+    return Section("matrix", "Matrix", "The matrix before and after", lead, [LEGEND, *panels], "maps")

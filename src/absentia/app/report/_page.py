@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import jinja2
+
 from absentia.app.report._format import shorten
 from absentia.core.svg import Markup, element, fill
 from absentia.files import write_atomically
 
 N_COLOURS = 6  # of lines, in page.css
-MARK = (214, 104, 36)  # colour along the edges of maps: samples whose rows were completed
 
 
 # --------------------------------------------------------------------------------------------------- tables
@@ -158,16 +159,10 @@ def few_row(name: Cell, cells: Cells, few: bool, before: Cells = ()) -> Row:
     return Row([*before, replace(name, tags=("few",)) if few else name, *cells], "few" if few else "")
 
 
-def bar_cell(width: float, interval: tuple[float, float] | None = None, *, cut: bool = False) -> Cell:
-    """A bar of so many percent, and below it the line of an interval; `cut` if that goes on to the left."""
+def bar_cell(width: float) -> Cell:
+    """A bar of so many percent; none for what is zero or less."""
     width = round(float(width), 2)
-    bar = element("span", style=f"width:{width}%") if width > 0 else ""
-    if interval is None:
-        return Cell(bar, css="bar")
-    low, high = interval
-    place = f"left:{low:.2f}%;width:{high - low:.2f}%"
-    line = element("i", class_="cut" if cut else None, style=place)
-    return Cell(fill("{}{}", bar, line), css="bar ranged")
+    return Cell(element("span", style=f"width:{width}%") if width > 0 else "", css="bar")
 
 
 def pattern_cell(present: Sequence[bool]) -> Cell:
@@ -193,9 +188,7 @@ def make_bar_table(
 ) -> Markup:
     """A table whose rows end in bars for their sizes: the largest is full, those below zero have none."""
     largest = max([1e-300, *(size for _, size in rows)])
-    drawn = [
-        replace(row, cells=[*row.cells, bar_cell(max(100 * size / largest, 0.0))]) for row, size in rows
-    ]
+    drawn = [replace(row, cells=[*row.cells, bar_cell(100 * size / largest)]) for row, size in rows]
     return make_table(label, [*columns, BAR], drawn, css, head=head)
 
 
@@ -260,36 +253,6 @@ def swatch_cell(line_class: str, name: str) -> Cell:
     return Cell(fill('<span class="swatched">{}<span>{}</span></span>', draw_swatch(line_class), name))
 
 
-def draw_tabs(name: str, legend: str, options: Sequence[str], chosen: int = 0) -> Markup:
-    """Buttons of which one is pressed; of many, the script makes a list."""
-    labels = [
-        draw_option(option, i, i == chosen, type="radio", name=name) for i, option in enumerate(options)
-    ]
-    many = "" if len(options) > 8 else None
-    return element("fieldset", fill("<legend>{}</legend>", legend), labels, class_="tabs", data_many=many)
-
-
-def draw_choice(name: str, legend: str, contents: Mapping[str, Sequence[Markup]]) -> Markup:
-    """Blocks by option, of which a reader sees one at a time; `name` is that of the buttons."""
-    only = len(contents) == 1
-    tabs = "" if only else draw_tabs(name, legend, list(contents))
-    template = '<div class="by by-{}{}">{}</div>'
-    parts = [
-        fill(template, i, " only" if only else "", list(blocks))
-        for i, blocks in enumerate(contents.values())
-    ]
-    return fill("{}{}", tabs, parts)
-
-
-def draw_option(
-    option: str, i: int, checked: bool, *, swatch: str = "", length: int = 40, **attributes: object
-) -> Markup:
-    """A box or button that can be checked, its i-th value, and its name after the swatch of a line."""
-    box = element("input", **attributes, value=i, autocomplete="off", checked="" if checked else None)
-    template = '<label title="{}">{}{}<span>{}</span></label>'
-    return fill(template, option, box, swatch, shorten(option, length))
-
-
 # ----------------------------------------------------------------------------------------------------- page
 
 
@@ -327,7 +290,7 @@ def render_page(
     `sheet` names a style sheet for this kind of page, `style` is more of it, and `values` go to the
     template of its head.
     """
-    templates = load_templates()
+    templates = _load_templates()
     shown = [section for section in sections if section is not None]
     script = templates.loader.get_source(templates, "page.js")[0]
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode()
@@ -339,7 +302,6 @@ def render_page(
             links={section.id: section.title for section in shown if section.title},
             content=fill("{}", [section.render() for section in shown]),
             head=head,
-            mark="#" + bytes(MARK).hex(),
             sheet=sheet,
             style=Markup(style),
             script=Markup(script),
@@ -357,15 +319,7 @@ def save(html: str, path: str | os.PathLike[str]) -> Path:
     return write_atomically(path, lambda file: file.write(content))
 
 
-def load_templates() -> Any:
-    """The templates, or an error that says what to install."""
-    try:
-        import jinja2
-        import PIL.Image  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            "the report needs jinja2 and pillow; install them with  pip install jinja2 pillow"
-        ) from error
+def _load_templates() -> Any:
     return jinja2.Environment(
         loader=jinja2.PackageLoader("absentia.app.report", "templates"),
         autoescape=True,

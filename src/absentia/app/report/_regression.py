@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from absentia.app.report._data import NumbersStory
 from absentia.app.report._format import DASH, format_count, format_decimal, format_number, shorten
 from absentia.app.report._page import (
     Cell,
@@ -20,8 +20,8 @@ from absentia.app.report._page import (
 )
 from absentia.app.report._sections import (
     FEW_SAMPLES,
+    PredictionStory,
     make_contribution_section,
-    make_dropped_section,
     make_patterns_section,
     make_presence_section,
     make_reading_section,
@@ -56,6 +56,28 @@ _SCATTER_KEY = (
 )
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NumbersStory(PredictionStory):
+    """What the page about numbers tells, beside what all predictions do.
+
+    Parameters
+    ----------
+    target : str
+        What the numbers are called.
+    truth : (n,)
+        The numbers.
+    without : (n, V)
+        What the method says out of fold if a view is hidden from a sample.
+    ids : (n,)
+        Of the samples.
+    """
+
+    target: str
+    truth: Array
+    without: Array
+    ids: Array
+
+
 def render_numbers(story: NumbersStory) -> str:
     """The page as HTML."""
     sections = [
@@ -64,7 +86,6 @@ def render_numbers(story: NumbersStory) -> str:
         _make_errors_section(story),
         _make_view_section(story),
         make_presence_section(story),
-        make_dropped_section(story, "a number"),
         make_reading_section(_READING, story.facts),
     ]
     return render_page("regression", story, _list_figures(story), sections, style=_STYLE)
@@ -89,13 +110,12 @@ def _make_explained_section(story: NumbersStory) -> Section:
 
     def describe(name: str) -> list[str | Cell]:
         (value, low, high), rmse, mae = scores[name]
-        width, left, right = (100 * float(np.clip(x, 0, 1)) for x in (value, low, high))
         return [
             format_decimal(value),
             f"{format_decimal(low)} to {format_decimal(high)}",
             format_number(rmse),
             format_number(mae),
-            bar_cell(width, (left, right), cut=bool(low < 0)),
+            bar_cell(100 * min(value, 1.0)),
         ]
 
     table = make_method_table(
@@ -110,8 +130,6 @@ def _make_explained_section(story: NumbersStory) -> Section:
         "RMSE is the root of the mean squared error, MAE the mean of the errors without their signs, "
         f"both in units of {target}."
     )
-    if any(score.r2.low < 0 for score in scores.values()):
-        words += " Bars begin at 0; an arrow at their left: the interval goes on below 0."
     lead = (
         f"R² is the share of the variance of {target} that is explained: 1 is perfect, 0 is no better "
         "than the mean, and less than 0 is worse. Every number was predicted by a model that had not "
@@ -191,7 +209,6 @@ def _make_errors_section(story: NumbersStory) -> Section:
         "Root mean squared error among samples that have the same views; less is better.",
         [*story.predictions],
         describe,
-        "",
         f"Rows marked few have fewer than {FEW_SAMPLES} samples; read no ranking into them.",
     )
 

@@ -1,11 +1,11 @@
 """Sections that several kinds of pages share: who has which view, scores by missing pattern and by view."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from absentia.app.report._data import ClassificationStory, CompletionStory, NumbersStory, PredictionStory
 from absentia.app.report._format import format_count, format_number, format_percent, shorten
 from absentia.app.report._page import (
     Cell,
@@ -26,7 +26,6 @@ from absentia.app.report._page import (
 from absentia.core import Array
 from absentia.core.linalg import invert_permutation
 from absentia.core.svg import Markup, fill
-from absentia.experiment.results import ComparisonResults
 
 FEW_SAMPLES = 20  # below, a score may be luck
 FEW_NOTE = (
@@ -41,6 +40,49 @@ _LEGEND = Markup(
     '<p class="legend"><span><i class="key present"></i>observed</span> '
     '<span><i class="key absent"></i>absent</span></p>'
 )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PredictionStory:
+    """What the reports of classes, numbers and survival have in common.
+
+    Parameters
+    ----------
+    title, summary : str
+    names : sequence of str
+        The V views.
+    observed : (n, V) bool
+        Who has which view, of the samples learned from.
+    predictions : mapping of str to (n,)
+        Out of fold: classes, numbers or risks by the method, first, and by the baselines.
+    n_all : int
+        Samples that came, used or not.
+    warnings : sequence of str
+        Sentences the user should read.
+    facts : mapping of str to str
+        Provenance: data set, command, version, seed, date ...
+    """
+
+    title: str
+    summary: str
+    names: Sequence[str]
+    observed: Array
+    predictions: Mapping[str, Array]
+    n_all: int = 0
+    warnings: Sequence[str] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def method(self) -> str:
+        return next(iter(self.predictions))
+
+    @property
+    def n_samples(self) -> int:
+        return int(self.observed.shape[0])
+
+    @property
+    def n_views(self) -> int:
+        return int(self.observed.shape[1])
 
 
 # --------------------------------------------------------------------------------------------- patterns
@@ -60,7 +102,7 @@ class _Patterns:
         return np.argsort(-self.counts, kind="stable")[:_MAX_PATTERNS]
 
 
-def find_patterns(observed: Array) -> _Patterns:
+def _find_patterns(observed: Array) -> _Patterns:
     masks, member, counts = np.unique(observed, axis=0, return_inverse=True, return_counts=True)
     ties = tuple(~masks[:, v] for v in reversed(range(masks.shape[1])))
     order = np.lexsort((*ties, -counts, -masks.sum(axis=1)))
@@ -81,10 +123,6 @@ def _describe_pattern(mask: Array, names: Sequence[str]) -> str:
     return f"without {', '.join(absent[:limit])}{more}"
 
 
-def _describe_view_count(n_present: int, n_views: int) -> str:
-    return f"all {n_views}" if n_present == n_views else f"{n_present} of {n_views}"
-
-
 def describe_dots(names: Sequence[str]) -> str:
     """Which view each dot of a pattern is, for the note below a table."""
     listed = ", ".join(shorten(name, _NAME_LENGTH) for name in names)
@@ -94,9 +132,12 @@ def describe_dots(names: Sequence[str]) -> str:
 # ------------------------------------------------------------------------------------------------ presence
 
 
-def make_presence_section(story: PredictionStory | CompletionStory | ComparisonResults) -> Section:
-    """A strip for each view over the samples sorted by pattern, and the most frequent patterns."""
-    patterns = find_patterns(story.observed)
+def make_presence_section(story: Any) -> Section:
+    """A strip for each view over the samples sorted by pattern, and the most frequent patterns.
+
+    `story` has `names` of V views and `observed` (n, V).
+    """
+    patterns = _find_patterns(story.observed)
     observed = story.observed[np.argsort(patterns.rank, kind="stable")]
     complete = bool(observed.all())
     lead = (
@@ -105,13 +146,8 @@ def make_presence_section(story: PredictionStory | CompletionStory | ComparisonR
         else "Each strip is a view, each position along it a sample. Samples with the same views stand "
         "together, those with the most views on the left."
     )
-    template = (
-        '<div class="strips">{}<div class="name axis">views present</div><ol class="segments">{}</ol>'
-        '<div class="tally axis"><span>{}</span></div></div>'
-    )
     strips = [_draw_strip(name, seen) for name, seen in zip(story.names, observed.T, strict=True)]
-    segments = list(_draw_segments(observed))
-    blocks = [_LEGEND, fill(template, strips, segments, format_count(len(observed), "sample"))]
+    blocks = [_LEGEND, fill('<div class="strips">{}</div>', strips)]
     if not complete:
         words = f"{_describe_rest(patterns)}Dots stand for the views in the order of the strips above."
         table = _make_presence_table(patterns, story.names)
@@ -137,19 +173,6 @@ def _draw_runs(seen: Array) -> str:
     padded = np.concatenate([[False], seen, [False]]).astype(np.int8)
     starts, stops = (np.flatnonzero(np.diff(padded) == step).tolist() for step in (1, -1))
     return "".join(f"M{a} 0h{b - a}v1h-{b - a}z" for a, b in zip(starts, stops, strict=True))
-
-
-def _draw_segments(observed: Array) -> Iterator[Markup]:
-    """Stretches of samples with as many views, most views first."""
-    n, n_views = observed.shape
-    sizes = np.bincount(observed.sum(axis=1), minlength=n_views + 1).tolist()
-    for k in range(n_views, -1, -1):
-        if sizes[k]:
-            views, width = _describe_view_count(k, n_views), 100 * sizes[k] / n
-            title = f"{views} views: {format_count(sizes[k], 'sample')} ({format_percent(sizes[k], n)})"
-            label = views if width > 1.6 * len(views) else ""
-            template = '<li style="width:{}%" title="{}"><span>{}</span><span class="unseen">{}</span></li>'
-            yield fill(template, f"{width:.3f}", title, label, title)
 
 
 def _make_presence_table(patterns: _Patterns, names: Sequence[str]) -> Markup:
@@ -180,38 +203,20 @@ _Describe = Callable[[Array], tuple[Cells, bool]]
 
 
 def make_patterns_section(
-    story: PredictionStory,
-    lead: str,
-    columns: Columns,
-    describe: _Describe,
-    note_words: str,
-    few_words: str,
-    *,
-    by_count: bool = False,
+    story: PredictionStory, lead: str, columns: Columns, describe: _Describe, few_words: str
 ) -> Section:
-    """A row for samples that have the same views and, with `by_count`, for those that have as many.
-
-    `few_words` are added to the note where a row is marked few.
-    """
-    css, rows = "patterns groups", list(_list_pattern_rows(story, describe))
+    """A row for samples that have the same views; `few_words` are said where a row is marked few."""
+    rows = list(_list_pattern_rows(story, describe))
     heads = ["Views", "Pattern", "Samples", *columns]
-    blocks = [make_table("Scores by missing pattern", heads, rows, css, head=1)]
-    if by_count:
-        counted = list(_list_count_rows(story, describe))
-        table = make_table(
-            "Scores by number of views", ["Views present", "Samples", *columns], counted, css
-        )
-        title = "By the number of views a sample has"
-        blocks = [heading(title), table, heading("By pattern"), *blocks]
-        rows += counted
-    words = [note_words, few_words if any(row.css for row in rows) else "", describe_dots(story.names)]
-    blocks.append(note(" ".join(filter(None, words))))
+    table = make_table("Scores by missing pattern", heads, rows, "patterns groups", head=1)
+    few = f"{few_words} " if any(row.css for row in rows) else ""
+    blocks = [table, note(f"{few}{describe_dots(story.names)}")]
     return Section("by-pattern", "By missing pattern", "By missing pattern", lead, blocks)
 
 
 def _list_pattern_rows(story: PredictionStory, describe: _Describe) -> Iterator[Row]:
     """The most frequent patterns, and all others, who have nothing in common, in the last row."""
-    patterns = find_patterns(story.observed)
+    patterns = _find_patterns(story.observed)
     listed = patterns.most_frequent
     groups = [
         (_describe_pattern(patterns.masks[p], story.names), patterns.masks[p], patterns.rank == p)
@@ -227,21 +232,11 @@ def _list_pattern_rows(story: PredictionStory, describe: _Describe) -> Iterator[
         yield few_row(Cell(words, value=words), [count, *cells], few, before=[dots])
 
 
-def _list_count_rows(story: PredictionStory, describe: _Describe) -> Iterator[Row]:
-    n_present = story.observed.sum(axis=1)
-    for k in range(story.n_views, 0, -1):
-        members = n_present == k
-        if members.any():
-            cells, few = describe(members)
-            words = Cell(_describe_view_count(k, story.n_views))
-            yield few_row(words, [format_number(int(members.sum())), *cells], few)
-
-
 # ----------------------------------------------------------------------------------------- by hidden view
 
 
 def make_contribution_section(
-    story: ClassificationStory | NumbersStory,
+    story: PredictionStory,
     columns: Columns,
     compare: Callable[[int, Array], tuple[Sequence[str], float]],
     *,
@@ -279,19 +274,7 @@ def make_contribution_section(
     return Section("contribution", "Views", "Contribution of each view", lead, [table, note(notes)])
 
 
-# -------------------------------------------------------------------------------------- dropped and reading
-
-
-def make_dropped_section(story: PredictionStory, wanted: str) -> Section:
-    """Who was not learned from, and why; `wanted` is what all samples have where everyone was."""
-    items = [
-        fill("<li>{}</li>", f"{format_number(count)} of {story.n_all} samples {why}")
-        for why, count in story.dropped.items()
-        if count
-    ]
-    nobody = fill("<p>Nobody: every sample that came has {} and at least one view.</p>", wanted)
-    content = fill("<ul>{}</ul>", items) if items else nobody
-    return Section("dropped", "", "Samples left out", blocks=[content])
+# ------------------------------------------------------------------------------------------------ reading
 
 
 def make_reading_section(

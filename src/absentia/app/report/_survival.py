@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from absentia import experiment
-from absentia.app.report._data import SurvivalStory
 from absentia.app.report._format import DASH, format_count, format_decimal, format_number, format_p, shorten
 from absentia.app.report._page import (
     Cell,
@@ -21,7 +21,7 @@ from absentia.app.report._page import (
     swatch_cell,
 )
 from absentia.app.report._sections import (
-    make_dropped_section,
+    PredictionStory,
     make_patterns_section,
     make_presence_section,
     make_reading_section,
@@ -56,6 +56,33 @@ _STYLE = """
 """
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SurvivalStory(PredictionStory):
+    """What the page about times and events tells, beside what all predictions do.
+
+    Parameters
+    ----------
+    time, event : (n,)
+        When, and whether it happened.
+    fold : (n,) int
+        Which fold each sample was held out in.
+    unit : str
+        What times are called.
+    views : mapping of str to (str, str)
+        Weight and out-of-fold concordance of each view, where the method has them.
+    """
+
+    time: Array
+    event: Array
+    fold: Array
+    unit: str = "time"
+    views: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+    @property
+    def target(self) -> Survival:
+        return Survival(self.time, self.event.astype(bool))
+
+
 def render_survival(story: SurvivalStory) -> str:
     """The page as HTML."""
     sections = [
@@ -64,14 +91,13 @@ def render_survival(story: SurvivalStory) -> str:
         _make_events_section(story),
         _make_weights_section(story),
         make_presence_section(story),
-        make_dropped_section(story, "a time, an event"),
         make_reading_section(_READING, story.facts),
     ]
     return render_page("survival", story, _list_figures(story), sections, style=_STYLE)
 
 
 def _list_figures(story: SurvivalStory) -> list[tuple[str, str]]:
-    value, low, high = experiment.concordance(story.target, story.risks[story.method], story.fold)
+    value, low, high = experiment.concordance(story.target, story.predictions[story.method], story.fold)
     n_all = format_number(max(story.n_all, story.n_samples))
     n_views = format_count(story.n_views, "view")
     return [
@@ -84,12 +110,14 @@ def _list_figures(story: SurvivalStory) -> list[tuple[str, str]]:
 
 def _make_concordance_section(story: SurvivalStory) -> Section:
     """The concordance index of each method."""
-    scores = {name: experiment.concordance(story.target, f, story.fold) for name, f in story.risks.items()}
+    scores = {
+        name: experiment.concordance(story.target, f, story.fold) for name, f in story.predictions.items()
+    }
 
     def describe(name: str) -> list[str | Cell]:
         value, low, high = scores[name]
         interval = f"{low:.3f} to {high:.3f}" if high > low else DASH
-        return [f"{value:.3f}", interval, bar_cell(100 * value, (100 * low, 100 * high))]
+        return [f"{value:.3f}", interval, bar_cell(100 * value)]
 
     values = {name: score.value for name, score in scores.items()}
     table = make_method_table("Concordance", ["Concordance", "95% interval"], values, describe)
@@ -105,8 +133,8 @@ def _make_concordance_section(story: SurvivalStory) -> Section:
 
 def _compare_with_baselines(story: SurvivalStory) -> Iterator[str]:
     """The method against each baseline, pair by pair."""
-    risk = story.risks[story.method]
-    for name, baseline in list(story.risks.items())[1:]:
+    risk = story.predictions[story.method]
+    for name, baseline in list(story.predictions.items())[1:]:
         value, low, high = experiment.concordance_gain(story.target, risk, baseline, story.fold)
         end = "a difference that chance could make" if low <= 0 <= high else "more than chance would make"
         yield (
@@ -131,7 +159,7 @@ def _find_risk_groups(risk: Array, fold: Array) -> Array:
 
 def _make_curves_section(story: SurvivalStory) -> Section:
     """Kaplan-Meier curves of thirds of the samples by predicted risk, the highest first."""
-    y, group = story.target, _find_risk_groups(story.risks[story.method], story.fold)
+    y, group = story.target, _find_risk_groups(story.predictions[story.method], story.fold)
     present = [k for k in reversed(range(len(_GROUPS))) if (group == k).any()]
     verdict = "All samples are in one group: their risks are equal."
     if len(present) > 1:
@@ -216,7 +244,7 @@ def _make_events_section(story: SurvivalStory) -> Section:
         y = Survival(story.time[members], story.target.event[members])
         n_events = int(y.event.sum())
         cells = [format_number(n_events)]
-        for risk in story.risks.values():
+        for risk in story.predictions.values():
             try:
                 score = experiment.concordance(y, risk[members], story.fold[members]).value
                 cells.append(f"{score:.2f}")
@@ -227,9 +255,8 @@ def _make_events_section(story: SurvivalStory) -> Section:
     return make_patterns_section(
         story,
         "Concordance among samples that have the same views.",
-        ["Events", *story.risks],
+        ["Events", *story.predictions],
         describe,
-        "",
         f"Rows marked few have fewer than {_FEW_EVENTS} events; read no ranking into them.",
     )
 

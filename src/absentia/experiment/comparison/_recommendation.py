@@ -143,7 +143,7 @@ def _headline(evidence: Evidence, recommended: str) -> str:
             f"Take {simplest}, the simplest: {level}, and nothing is expected to be better by more than "
             f"{_points(evidence, evidence.equivalence)}."
         )
-    return f"Take {recommended}: {level}, {_advice(evidence, recommended)}."
+    return f"Take {recommended}: {_advice(evidence, recommended)}."
 
 
 def _advice(evidence: Evidence, method: str) -> str:
@@ -152,15 +152,25 @@ def _advice(evidence: Evidence, method: str) -> str:
     side = "worse" if one.mean < 0 else "better"
     words = (
         f"expected {_points(evidence, abs(one.mean))} {side} than {evidence.simplest}, "
-        f"{_chance(one.better)} chance of being better, {_chance(one.worse)} of being worse"
+        f"{_chance(one.better)} chance of being better"
     )
     difference = evidence.by_method.get(method)
     if difference is None:
         return f"{words}; nothing is shown by a single draw"
-    many = "s" if len(evidence.differences) > 1 else ""
-    sure = f"({_sure(evidence, difference)} for {len(evidence.differences)} comparison{many})"
-    shown = "shown" if _is_better(difference) else "not shown"
-    return f"{words}; {shown} at the {_SIGNIFICANCE:.0%} level {sure}"
+    return f"{words}; {'shown' if _is_better(difference) else 'not shown'} at the {_SIGNIFICANCE:.0%} level"
+
+
+def _numbers(evidence: Evidence, method: str) -> Iterator[str]:
+    """Score, risk and test of the recommended method, if it is another than the simplest."""
+    one = next((one for one in evidence.expectations if one.method == method), None)
+    if one is None or evidence.simplest not in evidence.expected:
+        return
+    words = f"{method}: {_level(evidence, method)}, {_chance(one.worse)} chance of being worse"
+    difference = evidence.by_method.get(method)
+    if difference is not None:
+        many = "s" if len(evidence.differences) > 1 else ""
+        words += f"; {_sure(evidence, difference)} for {len(evidence.differences)} comparison{many}"
+    yield f"{words}."
 
 
 def _chance(probability: float) -> str:
@@ -168,6 +178,7 @@ def _chance(probability: float) -> str:
 
 
 def _details(evidence: Evidence, best: str, recommended: str) -> Iterator[str]:
+    yield from _numbers(evidence, recommended)
     yield from _alternatives(evidence, recommended)
     simplest, one = evidence.simplest, evidence.by_method.get(best)
     if one is not None and best != recommended and one.mean > 0 and not _is_better(one):

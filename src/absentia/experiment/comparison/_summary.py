@@ -8,7 +8,6 @@ So scores differ by what the differences say, and a method that was tried on eas
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,6 @@ from absentia.experiment.comparison._design import Design, count_folds
 from absentia.experiment.comparison._expectation import expect_differences
 from absentia.experiment.comparison._prior import PRIORS
 from absentia.experiment.comparison._recommendation import Evidence, recommend, write_command, write_script
-from absentia.experiment.comparison._trial import decode_map
 from absentia.experiment.engine import Record
 from absentia.experiment.results import (
     ComparisonResults,
@@ -27,7 +25,6 @@ from absentia.experiment.results import (
     CurvePoint,
     Difference,
     Expectation,
-    KernelMaps,
     MethodRow,
     PatternScores,
     ViewWorth,
@@ -225,7 +222,6 @@ class ComparisonSummary:
             curves=list(_make_curves(self)),
             classes=[str(name) for name in self.data.classes],
             confusion=_count_confusions(self),
-            kernels=_decode_kernels(self.records),
             done=len(self.records),
             wanted=sum(self.wanted.values()),
             facts=_make_facts(self),
@@ -361,7 +357,7 @@ def _make_curves(summary: ComparisonSummary) -> Iterator[CurvePoint]:
                 yield CurvePoint(row.method, float(rate), score)
 
 
-# ------------------------------------------------------------------------------------ classes, kernels
+# --------------------------------------------------------------------------------------------- classes
 
 
 def _count_confusions(summary: ComparisonSummary) -> dict[str, Array]:
@@ -378,20 +374,6 @@ def _count_confusions(summary: ComparisonSummary) -> dict[str, Array]:
         if table.sum() == len(y):
             tables[method] = table
     return tables
-
-
-def _decode_kernels(records: Sequence[Record]) -> KernelMaps | None:
-    drawn = {r.trial["method"]: r.result["maps"] for r in records if r.done and "maps" in r.result}
-    if not drawn:
-        return None
-    first = next(iter(drawn.values()))
-    side = int(first["side"])
-
-    def pictures(one: dict[str, Any], what: str) -> dict[str, Array]:
-        return {view: decode_map(held, what, side) for view, held in one["views"].items()}
-
-    completed = {method: pictures(one, "completed") for method, one in drawn.items()}
-    return KernelMaps(side, first["order"], pictures(first, "truth"), pictures(first, "hidden"), completed)
 
 
 # --------------------------------------------------------------------------- how it was done, in words

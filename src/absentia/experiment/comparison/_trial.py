@@ -1,28 +1,21 @@
 """One trial: learn from some samples and judge on others, or hide some cells and complete them.
 
-Completed kernels are kept in records as small pictures: block means, one byte each.  Whether what a record
-says can have come of its trial is checked by names, types, lengths and ranges.
+Whether what a record says can have come of its trial is checked by names, types, lengths and ranges.
 """
 
-import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from absentia.core import Array
-from absentia.data import KernelViews
 from absentia.experiment.comparison._data import TaskData, load_data
 from absentia.experiment.comparison._design import draw_kept_cells, hash_arrays, make_plan
 from absentia.experiment.engine import FolderError, Record
 from absentia.methods.models import Model
 from absentia.tasks import COMPLETION, Predictions, Task, score_hidden_rows
 
-_PICTURES = ("truth", "hidden", "completed")
-_MAP_SIDE = 40  # blocks along each axis of a picture
-_EMPTY_BYTE = 255  # of a block in which nothing is
-_BLOCK_ROWS = 256  # of a kernel that are looked at together
 _LARGEST = 1e100  # of a number in a record: squares of it and their sums stay finite
 _loaded: dict[str, TaskData] = {}
 
@@ -122,83 +115,7 @@ def _complete(key: Mapping[str, Any], data: TaskData) -> dict[str, Any]:
     if not len(cells):
         raise ValueError("no cell could be hidden: no sample has a view to spare")
     completed = make_plan(key["method"], data.for_completion(), key["seed"]).estimator.fit_transform(part)
-    result = {"scores": score_hidden_rows(kernels, completed, cells), "hidden": len(cells)}
-    if key["repeat"] == 0:
-        result["maps"] = draw_maps(data, kernels, part, completed)
-    return result
-
-
-# --------------------------------------------------------------------------------------------- pictures
-
-
-def draw_maps(
-    data: TaskData, kernels: KernelViews, part: KernelViews, completed: KernelViews
-) -> dict[str, Any]:
-    """Pictures of each view: as it is, with cells hidden, and completed."""
-    order, words = _order_for_maps(data, kernels)
-    groups = np.array_split(order, min(_MAP_SIDE, len(order)))
-    maps: dict[str, Any] = {"side": len(groups), "order": words, "views": {}}
-    for v, name in enumerate(kernels.names):
-        pictures = zip(_PICTURES, (kernels, part, completed), strict=True)
-        means = {what: _block_means(pictured, v, groups) for what, pictured in pictures}
-        there = np.concatenate([m[np.isfinite(m)] for m in means.values()])
-        low, high = (float(there.min()), float(there.max())) if len(there) else (0.0, 1.0)
-        coded = {what: _encode_map(m, low, high) for what, m in means.items()}
-        maps["views"][name] = {"low": low, "high": high, **coded}
-    return maps
-
-
-def _order_for_maps(data: TaskData, kernels: KernelViews) -> tuple[Array, str]:
-    """Positions of samples for pictures, and how they are ordered."""
-    if data.kind == "classes":
-        return np.lexsort((data.order.argsort(), data.targets)), "Samples are ordered by class."
-    return _leading_order(kernels), "Samples are ordered by the leading direction of the average kernel."
-
-
-def _leading_order(kernels: KernelViews, n_iter: int = 30) -> Array:
-    """By the leading eigenvector of the centred average kernel, absent views read as zero."""
-    n = len(kernels)
-    x = np.cos(1.0 + np.arange(n))  # any start in general position
-    for _ in range(n_iter):
-        x = x - x.mean()
-        total = np.zeros(n)
-        for v, name in enumerate(kernels.names):
-            has = np.flatnonzero(kernels.observed[:, v])
-            size = kernels.mean_diagonal(name)
-            if len(has) and size > 0:
-                total[has] += np.asarray(kernels.operator(name) @ x[has, None])[:, 0] / size
-        x = total / max(float(np.linalg.norm(total)), 1e-300)
-    return np.argsort(x, kind="stable")
-
-
-def _block_means(kernels: KernelViews, v: int, groups: list[Array]) -> Array:
-    """Means of a view's kernel over blocks of samples that have it; NaN where nobody does."""
-    has, operator = kernels.observed[:, v], kernels.operator(kernels.names[v])
-    place = np.cumsum(has) - 1
-    member = np.concatenate([np.full(int(has[g].sum()), i) for i, g in enumerate(groups)]).astype(int)
-    inside = np.concatenate([place[g[has[g]]] for g in groups]).astype(int)
-    sums, side = np.zeros((len(groups), len(groups))), len(groups)
-    for part in np.array_split(np.arange(len(inside)), max(1, -(-len(inside) // _BLOCK_ROWS))):
-        rows = np.asarray(operator.block(inside[part], inside), dtype=np.float64)
-        across = np.array([np.bincount(member, row, minlength=side) for row in rows])
-        np.add.at(sums, member[part], across.reshape(len(part), side))
-    counts = np.bincount(member, minlength=side)
-    each = np.outer(counts, counts)
-    return np.where(each > 0, sums / np.maximum(each, 1), np.nan)
-
-
-def _encode_map(means: Array, low: float, high: float) -> str:
-    span = high - low if high > low else 1.0
-    index = np.rint(np.clip((np.nan_to_num(means, nan=low) - low) / span, 0, 1) * (_EMPTY_BYTE - 1))
-    coded = np.where(np.isnan(means), _EMPTY_BYTE, index).astype(np.uint8)
-    return base64.b64encode(coded.tobytes()).decode()
-
-
-def decode_map(view: Mapping[str, Any], what: str, side: int) -> Array:
-    """A picture of a record again, NaN where nothing is."""
-    index = np.frombuffer(base64.b64decode(view[what]), dtype=np.uint8).reshape(side, side).astype(float)
-    values = view["low"] + index / (_EMPTY_BYTE - 1) * (view["high"] - view["low"])
-    return np.where(index == _EMPTY_BYTE, np.nan, values)
+    return {"scores": score_hidden_rows(kernels, completed, cells), "hidden": len(cells)}
 
 
 # ------------------------------------------------------------------------------- what a record may say
@@ -242,8 +159,6 @@ class RecordChecker:
         hidden = result.get("hidden")
         if type(hidden) is not int or not 0 < hidden <= self.data.data.observed.sum():
             raise ValueError(f"hidden is {_shown(hidden)}; a number of cells is wanted")
-        if key["repeat"] == 0:
-            _check_maps(result.get("maps"), self.data.data.names, len(self.data.data))
 
 
 def _check_scores(task: Task, scores: Any, where: str) -> None:
@@ -257,19 +172,6 @@ def _check_scores(task: Task, scores: Any, where: str) -> None:
             raise ValueError(
                 f"{where} {metric.name!r} is {_shown(value)}; a number from {least:g} to {most:g} is wanted"
             )
-
-
-def _check_maps(maps: Any, names: Sequence[str], n_samples: int) -> None:
-    side = min(_MAP_SIDE, n_samples)
-    try:
-        whole = maps["side"] == side and isinstance(maps["order"], str) and set(maps["views"]) == set(names)
-        for view in maps["views"].values():
-            for what in _PICTURES:
-                decode_map(view, what, side)
-    except (TypeError, KeyError, ValueError, AttributeError, OverflowError):
-        whole = False
-    if not whole:
-        raise ValueError(f"maps are not pictures of {', '.join(names)}, {side} x {side} blocks each")
 
 
 def _is_number(value: Any) -> bool:

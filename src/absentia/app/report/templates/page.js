@@ -91,17 +91,6 @@
     if (table.dataset.fixed === undefined && table.tBodies[0].rows.length > 1) makeSortable(table);
   });
 
-  // Many radio buttons become one list to choose from; the buttons stay behind it and do the work.
-  document.querySelectorAll("fieldset[data-many]").forEach((group) => {
-    const buttons = [...group.querySelectorAll("input")], list = document.createElement("select");
-    buttons.forEach((one) => list.add(new Option(one.parentNode.title, one.value, one.checked, one.checked)));
-    list.setAttribute("aria-label", group.querySelector("legend").textContent);
-    list.autocomplete = "off";
-    list.addEventListener("change", () => { buttons[list.selectedIndex].checked = true; });
-    group.classList.add("folded");
-    group.append(list);
-  });
-
   // Where the clipboard is closed to pages, the text is selected instead.
   const select = (node) => getSelection().selectAllChildren(node);
   document.querySelectorAll(".code").forEach((block) => {
