@@ -188,7 +188,7 @@ class AutoClassifier(WeightedMembers, CompositeClassifier):
         Names of ``absentia fit --list`` that give probabilities, or classifiers of absentia by name.
         ``"auto"``: logistic regression on all features side by side, on completed linear and rbf kernels,
         on rbf kernels with absent views as zeros, and on each view; of kernels, on completed ones and on
-        each; of more than 5000 samples, side by side and on each view, whose kernels are given by factors then.
+        each; of more than 5000 samples, side by side and on each view, whose kernels are given by factors.
     kernel : str or ViewKernels, default "rbf"
         Of candidates by name whose kernel is not part of the name; ``"precomputed"`` says that kernels
         will come.

@@ -106,7 +106,7 @@ class Trees:
 
     @classmethod
     def of_forest(cls, forest: Any, fill: Array) -> Trees:
-        """Of a fitted ``RandomForestClassifier`` or ``-Regressor`` with one target; NaN counts as `fill`."""
+        """Of a fitted ``RandomForestClassifier`` or ``-Regressor`` with one target; NaN is `fill`."""
         trees = [tree.tree_ for tree in forest.estimators_]
         values = np.concatenate([tree.value[:, 0, :] for tree in trees]).astype(np.float64)
         if hasattr(forest, "classes_"):
