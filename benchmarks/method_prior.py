@@ -16,12 +16,12 @@ from pathlib import Path
 import common  # noqa: F401 - before NumPy: one BLAS thread
 import numpy as np
 import small_tasks
-from predict_regret import MEMBERS, OTHERS, Results
+from predict_regret import MEMBERS, OTHERS, SHARPNESS, Results
 
 from absentia.data.statistics import corrected_resampled_t
 from absentia.tasks import balanced_accuracy
 
-SIMPLEST, SHARPNESS = "average", 20.0
+SIMPLEST = "average"
 SAME = {"fusion": "fusion-rbf"}  # another name of the same thing
 MIN_SPREAD = 0.01
 
