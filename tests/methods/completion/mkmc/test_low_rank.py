@@ -19,7 +19,6 @@ from reference import visibility as slow_visibility
 from reference import visible_em
 
 # where so many components are too many is a matter of tests of their own
-pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
 
 
 @pytest.mark.parametrize("model", ["pca", "fa"])

@@ -12,7 +12,6 @@ from conftest import random_kernels, random_problem
 from helpers.mkmc_problems import MODELS, NOISE, em_step, placed, random_point
 
 # where so many components are too many is a matter of tests of their own
-pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -120,9 +120,9 @@ class CVKT(SubspaceCompleter):
         half the first one's ridge (``easing_``).  ``"descent"`` has one round.
     rank : int, float or None
         Rank of what is transferred: a number, or a share (at most 1.0) of what is possible, which is one
-        for each sample, landmark or factor.  ``"ridge"`` transfers the view's leading principal
-        components only, ``"closed"`` the best aligned ones, in both cases fewer where the last would be
-        no different from the next; None is full rank.  ``"descent"``: columns of U; None chooses by hiding.
+        for each sample, landmark or factor.  ``"closed"``: the best aligned components, fewer where the
+        last would be no different from the next; None is full rank.  ``"descent"``: columns of U; None
+        chooses by hiding.  ``"ridge"`` has full rank.
     n_landmarks : int, float, "auto" or None, default "auto"
         Number (or share) of the samples of each view that its features are made from.  None takes all,
         which is exact but cubic in the number of samples unless kernels are given as thin factors;
@@ -176,6 +176,8 @@ class CVKT(SubspaceCompleter):
     _links = "direct"
 
     def _check(self) -> None:
+        if self.solver == "ridge" and self.rank is not None:
+            raise ValueError(f"rank={self.rank!r} with solver='ridge', which has full rank; use 'closed'")
         if self.solver == "descent" and self.rounds not in (1, "heldout"):
             raise ValueError(
                 f"rounds={self.rounds!r} with solver='descent': the paper's procedure has one round; "

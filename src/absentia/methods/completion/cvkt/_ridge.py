@@ -129,15 +129,6 @@ def _slopes(
     return np.asarray((Y * half) @ V @ (V.T * half))
 
 
-def _truncate_rank(weights: Array, Phi: Array, rank: float, max_rank: int) -> Array:
-    """Weights that reach only the mean and the `rank` leading principal components of the view."""
-    leading, values, _ = scipy.linalg.svd(Phi, full_matrices=False, check_finite=False)
-    leading = leading[:, : choose_rank(values, as_count(rank, min(max_rank, max(len(Phi) - 1, 1))))]
-    # beyond the rank of Phi, which is centred, the direction of the mean may be among them
-    leading = leading - leading.mean(axis=0)
-    return np.asarray(weights.mean(axis=0) + leading @ (leading.T @ weights))
-
-
 def _axes_by_solving(Psi: Array, ridge: float) -> tuple[Array, Array]:
     """Axes and slopes of ridge regression from centred features `Psi`, by one factorisation."""
     n, m = Psi.shape
@@ -177,18 +168,12 @@ class _Transfer:
 
     @classmethod
     def fit(
-        cls,
-        Psi: Array,
-        learnable: Array,
-        Phi: Array,
-        options: RidgeOptions,
-        max_ranks: tuple[int, int],
-        selected: float,
+        cls, Psi: Array, learnable: Array, Phi: Array, options: RidgeOptions, max_rank: int, selected: float
     ) -> Self:
         """`Psi`, `Phi`: features of the other views and of the view, of the samples observed in it.
 
-        Samples that are not `learnable` have no other view.  `max_ranks`: how many features the other views
-        and the view could have.  `selected`: the ridge that leave-one-out selected before, or NaN.
+        Samples that are not `learnable` have no other view.  `max_rank`: how many features the other views
+        could have.  `selected`: the ridge that leave-one-out selected before, or NaN.
         """
         n, ridge = int(learnable.sum()), options.ridge
         mean = Psi[learnable].mean(axis=0) if n else np.zeros(Psi.shape[1])
@@ -201,14 +186,12 @@ class _Transfer:
             if ridge == "loo":
                 ridge = _select_ridge(Y, squares, Phi[learnable]) if np.isnan(selected) else selected
             unit = squares.sum() / max(n, 1)
-            slopes = _slopes(Y, squares, Phi[learnable], ridge * unit, options, max_ranks[0])
+            slopes = _slopes(Y, squares, Phi[learnable], ridge * unit, options, max_rank)
         weights = np.zeros((len(Psi), 2 + axes.shape[1]))
         weights[:, 0] = 1 / max(len(Psi), 1)
         weights[learnable, 1] = 1 / max(n, 1)
         weights[:, 1] -= weights[:, 0] if n else 0.0
         weights[learnable, 2:] = slopes
-        if options.solver == "ridge" and options.rank is not None and Phi.shape[1]:
-            weights = _truncate_rank(weights, Phi, options.rank, max_ranks[1])
         return cls(mean, axes, weights, float(ridge), weights.T @ Phi)
 
     def rows(self, Psi: Array, other: Array) -> Array:
@@ -290,9 +273,9 @@ class TransferData:
         transfers = []
         for v, present in enumerate(observed.T):
             Psi, Phi = stack_other_views(features, v, present), self.features[v][present]
-            ranks = sum(max_ranks) - max_ranks[v], max_ranks[v]
             learnable = has_other_view(observed, v)[present]
-            transfers.append(_Transfer.fit(Psi, learnable, Phi, options[v], ranks, float(selected[v])))
+            max_rank = sum(max_ranks) - max_ranks[v]
+            transfers.append(_Transfer.fit(Psi, learnable, Phi, options[v], max_rank, float(selected[v])))
         return transfers
 
 
