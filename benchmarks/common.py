@@ -32,7 +32,7 @@ from absentia import KernelViews, datasets, missingness  # noqa: E402
 from absentia.core import Scaled  # noqa: E402
 from absentia.core.optimize import Point  # noqa: E402
 from absentia.methods.completion.mkmc._low_rank import Noise, VisibleProblem  # noqa: E402
-from absentia.methods.completion.mkmc._solver import leading_pairs, start_from_leading  # noqa: E402
+from absentia.methods.completion.mkmc._solver import _leading_pairs, _start_from_leading  # noqa: E402
 from absentia.methods.completion.mkmc._view_kernels import ViewKernel, merge_views  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
@@ -143,9 +143,9 @@ def problem(kernels: KernelViews, dtype: str = "float64", prior: float = 1e-3) -
 
 
 def low_rank_start(problem: VisibleProblem, noise: Noise, q: int, **options: Any) -> Point:
-    """Where a descent of rank `q` starts; `options` are those of ``leading_pairs``."""
-    leading = leading_pairs(problem, q, np.random.default_rng(0), **options)
-    return start_from_leading(problem, noise, leading, q)
+    """Where a descent of rank `q` starts; `options` are those of ``_leading_pairs``."""
+    leading = _leading_pairs(problem, q, np.random.default_rng(0), **options)
+    return _start_from_leading(problem, noise, leading, q)
 
 
 # ------------------------------------------------------------------------------------------ measures

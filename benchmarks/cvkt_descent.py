@@ -20,7 +20,7 @@ import numpy as np
 
 from absentia import CVKT, datasets, metrics
 from absentia.methods.completion.cvkt import _ridge as cvkt_ridge
-from absentia.methods.completion.cvkt._descent import AlignmentProblem
+from absentia.methods.completion.cvkt._descent import _AlignmentProblem
 
 
 def on_digits(level: int, quick: bool) -> list[dict[str, Any]]:
@@ -67,7 +67,7 @@ def on_random_problems(n_problems: int) -> dict[str, Any]:
         rank = int(rng.integers(1, m + 1))
         Psi = rng.standard_normal((n, m)) * rng.gamma(1.0, size=m)
         own = Psi @ rng.standard_normal((m, 6)) + rng.standard_normal((n, 6))
-        reached = AlignmentProblem.of(Psi, own @ own.T).maximize(rank, rng).trace[-1]
+        reached = _AlignmentProblem.of(Psi, own @ own.T).maximize(rank, rng).trace[-1]
         Psi -= Psi.mean(axis=0)
         axes, squares = cvkt_ridge._principal_axes(Psi)
         own -= own.mean(axis=0)

@@ -214,7 +214,7 @@ def print_chosen(results):
             gaps.append(result.half_score(said[best], there) - result.half_score(auto, there))
     doubled = [result for result in results for _ in (0, 1)]
     print(
-        f"The best method by half of the folds is {mean_by_set(doubled, gaps):+.2f} points from the default "
+        f"The best method by half of the folds is {mean_by_set(doubled, gaps):+.2f} points from auto "
         "on the other half"
     )
 

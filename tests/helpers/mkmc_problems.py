@@ -4,7 +4,7 @@ import numpy as np
 
 from absentia import MKMC
 from absentia.methods.completion.mkmc import _low_rank
-from absentia.methods.completion.mkmc._solver import leading_pairs, start_from_leading
+from absentia.methods.completion.mkmc._solver import _leading_pairs, _start_from_leading
 from absentia.methods.completion.mkmc._view_kernels import ViewKernel
 
 MODELS = ["full", "pca", "fa"]
@@ -22,7 +22,7 @@ def problem_of(kv, eps=1e-3, dtype="float64"):
 
 
 def low_rank_start(problem, noise, q, rng):
-    return start_from_leading(problem, noise, leading_pairs(problem, q, rng), q)
+    return _start_from_leading(problem, noise, _leading_pairs(problem, q, rng), q)
 
 
 def random_point(n, q, model, seed=0):

@@ -37,7 +37,6 @@ COMPLETERS = {
     "mean": MeanFill(),
     "mean, blocks": MeanFill("blocks"),
     "knn": KNNFill(),
-    "knn, distance": KNNFill(weights="distance", spread=False),
     "svt": SVTFill(),
     "svt, fixed": SVTFill(0.1),
     "em": EMFill(),
@@ -59,7 +58,7 @@ COMPLETERS = {
     "mkmc, heldout": MKMC("pca", n_components="heldout", tol=1e-5),
     # not solver="descent": the paper's procedure overwrites, rescales and is not positive semidefinite
     "cvkt": CVKT(),
-    "cvkt, 3 rounds": CVKT(rounds=3, rank=10),
+    "cvkt, 3 rounds": CVKT(rounds=3),
     "cvkt, landmarks": CVKT(n_landmarks=12, rounds=2),
     "cvkt, closed": CVKT(solver="closed", rank=0.3),
     "auto": AutoCompleter(),
@@ -69,7 +68,6 @@ COMPLETERS = {
 COSTLY = {
     "auto",
     "svt",
-    "knn, distance",
     "cvkt, closed",
     "mkmc, centred",
     "mkmc full, paper",

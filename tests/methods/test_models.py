@@ -33,6 +33,7 @@ from absentia import (
     ViewKernels,
     Views,
     io,
+    missingness,
     models,
 )
 from absentia.core import Serialized, serialize
@@ -519,6 +520,33 @@ def test_ids_and_classes_of_any_kind_come_back(tmp_path, ids, classes):
     dates = CLASSES[classes].dtype.kind == "M"
     wanted = CLASSES[classes].astype(str) if dates else CLASSES[classes]
     assert models.describe(tmp_path / "m")["classes"] == wanted.tolist()
+
+
+@pytest.mark.parametrize(
+    ("n", "widths"), [(140, (5, 200, 120)), (120, (50, 50, 50))], ids=["wide views", "narrow views"]
+)
+def test_a_file_of_the_default_takes_at_most_three_times_its_data(tmp_path, n, widths):
+    rng = np.random.default_rng(0)
+    y, latent = np.arange(n) % 2, rng.standard_normal((n, 6))
+    blocks = [(latent + y[:, None]) @ rng.standard_normal((6, w)) for w in widths]
+    views = Views.from_dict({f"{v}": X + rng.standard_normal(X.shape) for v, X in enumerate(blocks)})
+    views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    model = absentia.AutoClassifier().fit(views, y)
+    path = absentia.save(model, tmp_path / "model.absentia")
+    assert path.stat().st_size <= 3 * sum(views.block(name).nbytes for name in views.names)
+    back = absentia.load(path)
+    np.testing.assert_allclose(back.predict_proba(views), model.predict_proba(views), rtol=0, atol=1e-10)
+
+
+def test_a_completer_of_kernels_is_stored_as_these(tmp_path):
+    kernels = random_problem(60, 3, 0.3)
+    completer = CVKT(rounds=4).fit(kernels[np.ix_(range(50), range(50))])
+    path = absentia.save(completer, tmp_path / "model.absentia")
+    training = kernels[np.ix_(range(50), range(50))]
+    assert path.stat().st_size <= 1.5 * sum(training.block(name).nbytes for name in training.names)
+    rows = kernels[np.ix_(range(50, 60), range(50))]
+    expected, back = completer.transform(rows), absentia.load(path).transform(rows)
+    np.testing.assert_allclose(back.to_dense(), expected.to_dense(), rtol=0, atol=1e-10)
 
 
 def test_names_of_features_come_back_and_align(tmp_path):

@@ -14,7 +14,7 @@ def distance(K, observed, i, t):
     return np.mean(found) if found else np.inf
 
 
-def fill(K, observed, n_neighbors, weights, spread):
+def fill(K, observed, n_neighbors):
     """Completed kernels (V, n, n) from kernels with anything where absent."""
     V, n = len(K), len(observed)
     D = np.array([[distance(K, observed, i, t) for t in range(n)] for i in range(n)])
@@ -29,11 +29,10 @@ def fill(K, observed, n_neighbors, weights, spread):
             reachable = [i for i in has if np.isfinite(D[t, i])]
             nearest = sorted(reachable, key=lambda i, t=t: D[t, i])[:n_neighbors]
             for i in nearest:
-                A[t, i] = 1 if weights == "uniform" else 1 / np.sqrt(D[t, i])
+                A[t, i] = 1
             A[t] /= A[t].sum()
         A = A[:, has]
         done[k] = A @ K[k][np.ix_(has, has)] @ A.T
         for t in np.flatnonzero(~observed[:, k]):
-            if spread:
-                done[k, t, t] = A[t] @ K[k][has, has]
+            done[k, t, t] = A[t] @ K[k][has, has]
     return done

@@ -148,6 +148,26 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         kernels |= {name: Gram(factors.Phi) for name, factors in self._maps.items()}
         return KernelViews.within(self._train, {name: kernels[name] for name in X.names})
 
+    def training_kernels(self) -> KernelViews | None:
+        """The square kernels of the training samples, as :meth:`fit_transform` gave them.
+
+        Returns
+        -------
+        KernelViews or None
+            None if kernels came: they are not kept.
+        """
+        check_is_fitted(self, "names_in_")
+        if not self._raw:
+            return None
+        kernels: dict[str, Array | Operator] = {}
+        for name, view in self._raw.items():
+            if name in self._maps:
+                kernels[name] = Gram(self._maps[name].Phi)
+                continue
+            K = view.values(view.X, view.X)
+            kernels[name] = symmetrize(self._normalizers[name](K, np.array(K.diagonal()))[0])
+        return KernelViews.within(self._train, kernels)
+
     def settled(self, X: Views) -> Any:
         """The same with ``approx="auto"`` decided by these samples, once, for fits to parts of them.
 

@@ -337,7 +337,7 @@ def _check_published(experiment: Experiment) -> None:
 
 
 @dataclass(frozen=True)
-class Paper:
+class _Paper:
     """A paper, all of its tables and figures, and why some of them are no experiments."""
 
     key: str
@@ -371,11 +371,13 @@ def list_experiments() -> dict[str, Experiment]:
 
 
 @cache
-def list_papers() -> Sequence[Paper]:
+def list_papers() -> Sequence[_Paper]:
     """In the order of their file."""
     content = tomllib.loads((_find_folder() / _PAPERS).read_text(encoding="utf-8"))
     return [
-        Paper(key, paper["short"], paper["citation"], tuple(paper["places"]), dict(paper.get("others", {})))
+        _Paper(
+            key, paper["short"], paper["citation"], tuple(paper["places"]), dict(paper.get("others", {}))
+        )
         for key, paper in content.items()
     ]
 

@@ -47,11 +47,11 @@ def test_what_no_method_has_is_refused_with_a_hint(kernels, tmp_path):
 
 @pytest.mark.slow
 def test_flags_reach_the_method(kernels, tmp_path, few_judged):
-    flags = ["--method", "cvkt", "--rounds", "2", "--rank", "0.5", "--keep-observed", "no"]
+    flags = ["--method", "cvkt", "--rounds", "2", "--ridge", "0.5", "--keep-observed", "no"]
     result = run("complete", kernels, "-o", "o.npz", "--report", "r.html", *flags, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     page = (tmp_path / "r.html").read_text()
-    for words in ("rounds=2", "rank=0.5", "keep_observed=False"):
+    for words in ("rounds=2", "ridge=0.5", "keep_observed=False"):
         assert words in page
 
 

@@ -12,7 +12,6 @@ from absentia.testing._tools import add_noise, random_kernels, random_problem
 from helpers.registry import COMPLETERS, COSTLY, is_slow
 
 # where so many components are too many is a matter of tests of their own
-pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
 
 
 @pytest.fixture(

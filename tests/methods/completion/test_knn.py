@@ -20,13 +20,11 @@ from helpers.fillers import dense
 from reference import neighbours
 
 
-@pytest.mark.parametrize("weights", ["uniform", "distance"])
-@pytest.mark.parametrize("spread", [True, False])
-def test_neighbours_agree_with_pair_by_pair(weights, spread):
+def test_neighbours_agree_with_pair_by_pair():
     for seed, absent in ((0, 0.3), (1, 0.5)):
         kv = random_problem(14, 3, absent, seed)
-        wanted = neighbours.fill(*dense(kv), 3, weights, spread)
-        done = KNNFill(3, weights=weights, spread=spread).fit_transform(kv).to_dense()
+        wanted = neighbours.fill(*dense(kv), 3)
+        done = KNNFill(3).fit_transform(kv).to_dense()
         np.testing.assert_allclose(done, wanted, rtol=1e-10, atol=1e-12)
 
 
@@ -45,18 +43,8 @@ def test_all_samples_as_neighbours_are_the_mean():
     K, observed = random_kernels(), missingness.mcar((40, 4), 0.3, random_state=0)
     observed[:, 0] = True  # so that any two samples share a view
     kv = KernelViews.from_dense(K, observed=observed)
-    for spread, of in ((True, "blocks"), (False, "features")):
-        done = KNNFill(40, spread=spread).fit_transform(kv).to_dense()
-        np.testing.assert_allclose(done, MeanFill(of).fit_transform(kv).to_dense(), atol=1e-12)
-
-
-def test_neighbours_that_coincide_take_all_the_weight():
-    K = random_kernels(8, 2)
-    K = K[:, [0, 0, 1, 2, 3, 4, 5, 6]][:, :, [0, 0, 1, 2, 3, 4, 5, 6]]  # the first two are one
-    observed = np.ones((8, 2), bool)
-    observed[0, 1] = False
-    done = KNNFill(3, weights="distance").fit_transform(KernelViews.from_dense(K, observed=observed))
-    np.testing.assert_allclose(done.to_dense(), K, atol=1e-7)
+    done = KNNFill(40).fit_transform(kv).to_dense()
+    np.testing.assert_allclose(done, MeanFill("blocks").fit_transform(kv).to_dense(), atol=1e-12)
 
 
 def test_scale_of_distances_is_the_mean_over_pairs():
@@ -75,7 +63,7 @@ def test_new_rows_are_exactly_those_of_refitting_where_neighbours_cannot_change(
     fill = KNNFill(3).fit(kv[np.ix_(rest, rest)])
     fill._scales = KNNFill(3).fit(kv)._scales
     row = fill.transform(kv[np.ix_([t], rest)])
-    wanted = neighbours.fill(*dense(kv), 3, "uniform", True)[0]
+    wanted = neighbours.fill(*dense(kv), 3)[0]
     known = kv.observed[rest, 0]  # training samples without the view may have had the new one near
     np.testing.assert_allclose(row.block("view0")[0][known], wanted[t, rest][known], rtol=1e-9)
     np.testing.assert_allclose(row.diagonal("view0"), wanted[t, t], rtol=1e-9)

@@ -95,7 +95,6 @@ def test_one_iteration_warns():
 BAD = [
     (KNNFill(0), "n_neighbors must be a whole number of 1 or more or 'heldout', not 0"),
     (KNNFill(2.5), "not 2.5"),
-    (KNNFill(weights="near"), "'uniform' or 'distance', not 'near'"),
     (SVTFill(0), "threshold must be a number above 0 and below 1 or 'heldout', not 0"),
     (SVTFill("auto"), "not 'auto'"),
     (SVTFill(max_rank=0), "max_rank must be a whole number of 1 or more"),

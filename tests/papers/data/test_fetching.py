@@ -12,7 +12,7 @@ from absentia import datasets, papers
 from absentia.files import FileError
 from absentia.papers import CATALOGUE
 from absentia.papers.data import _fetching
-from absentia.papers.data._fetching import Remote
+from absentia.papers.data._fetching import _Remote
 from helpers.webserver import redirect, serving, stall, status, whole
 
 HEART = b"70.0 1.0 2\n67.0 0.0 1\n"
@@ -29,12 +29,12 @@ def server(monkeypatch, tmp_path):
     monkeypatch.setenv("ABSENTIA_CACHE", str(tmp_path / "cache"))
     with serving() as one:
         heart = replace(
-            CATALOGUE["uci_heart"], files=(Remote("heart.dat", (f"{one.base}/heart.dat",)),), shape=(2, 2)
+            CATALOGUE["uci_heart"], files=(_Remote("heart.dat", (f"{one.base}/heart.dat",)),), shape=(2, 2)
         )
         digits = replace(
             CATALOGUE["mfeat"],
             files=tuple(
-                Remote(file.name, (f"{one.base}/{file.name}",)) for file in CATALOGUE["mfeat"].files
+                _Remote(file.name, (f"{one.base}/{file.name}",)) for file in CATALOGUE["mfeat"].files
             ),
             shape=None,
         )

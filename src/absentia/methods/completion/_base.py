@@ -235,6 +235,11 @@ class SubspaceCompleter(Completer):
     def _find_coordinates(self, X: KernelViews) -> Sequence[Coordinates]:
         """Coordinates of the rows of `X` that lack a view, by view."""
 
+    @property
+    def _has_bases(self) -> bool:
+        """Not so of a solver that brings kernels themselves."""
+        return getattr(self, "_bases", None) is not None
+
     def _keeps_values(self, observed: Array, v: int) -> Array:
         """Which samples keep their kernel values in view `v`: those that have it."""
         return np.asarray(observed[:, v])
@@ -253,7 +258,7 @@ class SubspaceCompleter(Completer):
             The same samples in the same order, with the same cells absent.
         """
         check_is_fitted(self, "names_in_")
-        if "_bases" not in vars(self):  # a solver that brings kernels themselves
+        if not self._has_bases:
             raise ValueError(
                 f"{self} completes kernels otherwise than by combinations of the observed samples, and so "
                 "has no features for absent ones; use CVKT(), KNNFill(), MeanFill() or MKMC('pca')"
@@ -277,7 +282,7 @@ class SubspaceCompleter(Completer):
             Zero for samples that lack the view.  None where these are no combinations of the others.
         """
         check_is_fitted(self, "names_in_")
-        if "_bases" not in vars(self) or not self._linear_rows:
+        if not self._has_bases or not self._linear_rows:
             return None
         v = self.names_in_.index(name)
         present, keeps = self._observed[:, v], self._keeps_values(self._observed, v)

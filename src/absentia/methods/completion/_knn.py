@@ -14,8 +14,7 @@ with weights that are not negative and sum to one.  With K the observed kernel a
     K_ho = A K,     K_hh = A K A' + diag(s),     s_t = sum_i a_ti k(i, i) - (A K A')_tt >= 0.
 
 s is the neighbours' variance about their mean.  With it the kernel is the expected one when an absent
-sample is one of its neighbours, drawn at random by weight.  Without it (``spread=False``) it is the kernel
-of the means themselves, which lie closer to the origin than the samples do.
+sample is one of its neighbours, drawn at random by weight, so that kernels of constant diagonal keep it.
 """
 
 from collections.abc import Sequence
@@ -73,7 +72,7 @@ def _shared_distances(X: KernelViews, diagonals: list[Array], scales: list[float
     return np.where(count > 0, total / np.maximum(count, 1), np.inf)
 
 
-def _neighbour_weights(D: Array, k: int, weights: str) -> Any:
+def _neighbour_weights(D: Array, k: int) -> Any:
     """Weights (sparse, rows x candidates) of the `k` nearest; of all alike where all are infinitely far.
 
     Those as far as the k-th (to :data:`_SAME`) share the places that the nearer ones leave.
@@ -88,9 +87,6 @@ def _neighbour_weights(D: Array, k: int, weights: str) -> Any:
     tied = finite & (last + margin >= D) & ~nearer
     left = np.minimum(k - nearer.sum(axis=1), tied.sum(axis=1))
     A = nearer + tied * (left / np.maximum(tied.sum(axis=1), 1))[:, None]
-    if weights == "distance":
-        touching = (A > 0) & (D <= _SAME)  # these share all the weight
-        A = A * np.where(touching.any(axis=1)[:, None], touching, 1 / np.sqrt(np.maximum(D, _SAME)))
     A[~finite.any(axis=1)] = 1.0
     return scipy.sparse.csr_array(A / A.sum(axis=1, keepdims=True))
 
@@ -116,11 +112,6 @@ class KNNFill(SubspaceCompleter):
         number that completes them best (errors are kept in ``heldout_curve_``); views whose hidden
         samples the mean completes no worse are filled with the mean (``mean_views_``).  Where nothing
         can be hidden, 5, which is the default of scikit-learn's ``KNNImputer``.
-    weights : {"uniform", "distance"}, default "uniform"
-        All neighbours alike, or by the inverse of their distance.
-    spread : bool, default True
-        Whether an absent sample's own value is the mean of its neighbours', so that kernels of constant
-        diagonal keep it, or the smaller one of the neighbours' average.
 
     random_state : int, Generator, RandomState or None
         Of what ``"heldout"`` hides.  None: the fixed seed 0.
@@ -152,8 +143,6 @@ class KNNFill(SubspaceCompleter):
 
     n_neighbors: PositiveInt | Literal["heldout"] = "heldout"
     _: KW_ONLY
-    weights: Literal["uniform", "distance"] = "uniform"
-    spread: bool = True
     random_state: RandomState = None
 
     _links = "direct"
@@ -174,7 +163,7 @@ class KNNFill(SubspaceCompleter):
         if not holdout.n_hidden:
             return _DEFAULT, ()
         part, by_number = holdout.part, dict[int, dict[str, float]]()
-        inner = KNNFill(_DEFAULT, weights=self.weights, spread=self.spread)
+        inner = KNNFill(_DEFAULT)
         with catch_warnings(action="ignore"):  # of gaps, once more
             inner.fit(part)
         D = inner._distances(part)
@@ -211,12 +200,10 @@ class KNNFill(SubspaceCompleter):
             distances = D[np.ix_(~present, trained)]
             if k is None:  # all equally far
                 distances = np.full_like(distances, np.inf)
-            A = _neighbour_weights(distances, k or _DEFAULT, self.weights)
+            A = _neighbour_weights(distances, k or _DEFAULT)
             W = A.toarray()
             variance = A @ self._train.diagonal(name) - basis.squared_norms(W)  # of the neighbours
-            coordinates.append(
-                Coordinates(W, np.maximum(variance, 0.0) if self.spread else np.zeros(len(W)))
-            )
+            coordinates.append(Coordinates(W, np.maximum(variance, 0.0)))
         return coordinates
 
 

@@ -108,10 +108,14 @@ class AbsentClassifier(CompositeClassifier):
         if isinstance(self._machine, KernelLogistic):
             self.loo_proba_ = self._by_sample(self._machine.loo_proba_, len(X))
 
+    @property
+    def completer_(self) -> Any:
+        """The fitted completer, or None."""
+        return self._kernels.completer_
+
     def _learn_ordered(self, X: Any, y: Array, weight: Array) -> None:
         self._kernels = KernelPipeline(self.kernel, self.completer, self.random_state, self.presence)
         K = self._kernels.fit_transform(X)
-        self.completer_ = self._kernels.completer_
         if self.combine == "average" and self.machine == "logistic":
             self._machine: Any = KernelLogistic("loo" if self.C == "cv" else self.C)
             self.C_ = self._machine.fit(K, y, sample_weight=weight).C_

@@ -5,6 +5,7 @@ come instead of features, and who has which view may become a kernel of its own 
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -118,10 +119,12 @@ class KernelPipeline:
     def fit_transform(self, X: Views | KernelViews) -> KernelViews:
         """Square kernels of the training samples, with everything observed if there is a completer."""
         self.view_kernels_: Any = _make_view_kernels(self.kernel, X)
-        self.completer_ = _make_completer(self.completer, self.random_state)
+        completer = self.completer_ = _make_completer(self.completer, self.random_state)
         self._diagonals = {n: X.mean_diagonal(n) for n in X.names} if isinstance(X, KernelViews) else {}
         kernels: KernelViews = self.view_kernels_.fit_transform(X)
-        completed = kernels if self.completer_ is None else self.completer_.fit_transform(kernels)
+        completed = kernels if completer is None else completer.fit_transform(kernels)
+        remade = isinstance(X, Views) and hasattr(completer, "with_kernels")
+        self._completer = completer.with_kernels(None) if remade else completer
         share = X.observed.mean(axis=0)
         self._varying = np.flatnonzero((share > 0) & (share < 1))
         if not self.presence or not len(self._varying):
@@ -130,6 +133,13 @@ class KernelPipeline:
         self.presence_name_ = next(name for end in ends if (name := f"{_PRESENCE}{end}") not in X.names)
         self._presence_kernel = ViewKernels("linear")
         return _append(completed, self._presence_kernel.fit_transform(self._indicators(kernels)))
+
+    @cached_property
+    def completer_(self) -> Any:
+        """The fitted completer; in files it is without training kernels that features can make again."""
+        kernels = self.view_kernels_.training_kernels()
+        remade = kernels is not None and hasattr(self._completer, "with_kernels")
+        return self._completer.with_kernels(kernels) if remade else self._completer
 
     def transform(self, X: Views | KernelViews) -> KernelViews:
         """The same of new samples, each with at least one view, against the training samples."""

@@ -85,12 +85,16 @@ class AbsentRegressor(Composite, Regressor):
         completer = None if self.combine == "fusion" else self.completer
         self._kernels = KernelPipeline(self.kernel, completer, self.random_state, self.presence)
         K = self._kernels.fit_transform(train)
-        self.completer_ = self._kernels.completer_
         learn = self._learn_machine if self.combine == "mkl" else self._learn_ridge
         self.weights_ = self._by_view(learn(K, y, weight), X.names)
         if not isinstance(self._machine, MKLRegressor):
             self.loo_predictions_ = np.full(len(X), np.nan)
             self.loo_predictions_[samples] = self._machine.loo
+
+    @property
+    def completer_(self) -> Any:
+        """The fitted completer, or None."""
+        return self._kernels.completer_
 
     def _learn_machine(self, K: Any, y: Array, weight: Array) -> Array:
         """A machine on standardised targets; the weights of the views."""

@@ -39,7 +39,7 @@ _NO_POOCH = 'downloading needs pooch: pip install "absentia[fetch]"'
 
 
 @dataclass(frozen=True)
-class Remote:
+class _Remote:
     """A file of a data set.
 
     Attributes
@@ -58,7 +58,7 @@ class Remote:
 
 
 @dataclass(frozen=True)
-class DataSet:
+class _DataSet:
     """A public data set.
 
     Attributes
@@ -69,7 +69,7 @@ class DataSet:
         Samples and features, views, or kernels, and classes.
     page : str
         Its home.
-    files : tuple of Remote
+    files : tuple of _Remote
     loader : callable
         From paths by name to a Bunch.
     licence, citation : str
@@ -82,7 +82,7 @@ class DataSet:
     what: str
     size: str
     page: str
-    files: tuple[Remote, ...]
+    files: tuple[_Remote, ...]
     loader: Callable[[Mapping[str, Path]], Bunch]
     licence: str
     citation: str
@@ -94,23 +94,23 @@ class DataSet:
         return f"{self.what}: {self.size}. {self.citation}. {self.page}"
 
 
-def _make_data_set(content: dict[str, Any]) -> DataSet:
-    loader = partial(getattr(_loaders, content.pop("loader")), **content.pop("options", {}))
+def _make_data_set(content: dict[str, Any]) -> _DataSet:
+    loader = partial(getattr(_loaders, f"_load_{content.pop('loader')}"), **content.pop("options", {}))
     files = tuple(
-        Remote(file["name"], tuple(file.get("addresses", ())), tuple(file.get("instead", ())))
+        _Remote(file["name"], tuple(file.get("addresses", ())), tuple(file.get("instead", ())))
         for file in content.pop("files")
     )
     shape = tuple(content.pop("shape", ())) or None
-    return DataSet(**content, files=files, loader=loader, shape=shape)
+    return _DataSet(**content, files=files, loader=loader, shape=shape)
 
 
-def _read_catalogue() -> Mapping[str, DataSet]:
+def _read_catalogue() -> Mapping[str, _DataSet]:
     text = Path(__file__).with_name("catalogue.toml").read_text(encoding="utf-8")
     return MappingProxyType({name: _make_data_set(one) for name, one in tomllib.loads(text).items()})
 
 
 #: What :func:`absentia.papers.fetch` knows, by name.
-CATALOGUE: Mapping[str, DataSet] = _read_catalogue()
+CATALOGUE: Mapping[str, _DataSet] = _read_catalogue()
 
 
 # ------------------------------------------------------------------------------------------ fetching
@@ -170,7 +170,9 @@ def fetch(name: str, *, folder: str | os.PathLike[str] | None = None) -> Bunch:
     return _load(entry, {file.name: {**paths, **fresh}[file.name] for file in entry.files}, fresh, home)
 
 
-def _load(entry: DataSet, paths: Mapping[str, Path], fresh: Mapping[str, Path], home: Path | None) -> Bunch:
+def _load(
+    entry: _DataSet, paths: Mapping[str, Path], fresh: Mapping[str, Path], home: Path | None
+) -> Bunch:
     """What the files hold; their checksums are written down once they were good for something."""
     try:
         bunch = entry.loader(paths)
@@ -215,7 +217,7 @@ def _find_cache() -> Path | None:
     return Path(pooch.os_cache("absentia"))
 
 
-def _find_files(name: str, entry: DataSet, places: Sequence[Path]) -> dict[str, Path]:
+def _find_files(name: str, entry: _DataSet, places: Sequence[Path]) -> dict[str, Path]:
     """Each file from the first place that has it, by name; without those that are nowhere."""
     paths = {}
     for file in entry.files:
@@ -238,7 +240,7 @@ class _RefusedError(Exception):
 
 
 def _download_files(
-    name: str, entry: DataSet, files: Sequence[Remote], home: Path | None, places: Sequence[Path]
+    name: str, entry: _DataSet, files: Sequence[_Remote], home: Path | None, places: Sequence[Path]
 ) -> dict[str, Path]:
     """All of these files, or an error that says what to do, before anything is downloaded if possible."""
     target = f"put it into {home / name}" if home else f"give folder=, or set {_DATA} or {_CACHE}"

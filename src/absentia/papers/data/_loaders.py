@@ -31,7 +31,7 @@ _MAX_FEATURES = 10_000  # of a sparse table, which becomes a dense one
 _MISSING = ("?", "", "nan", "na")
 
 
-def load_table(
+def _load_table(
     paths: _Paths, *, classes: dict[str, int], label: int = -1, without: int = 0, delimiter: str = ","
 ) -> Bunch:
     """One table of numbers with a column of classes; the first columns `without` are names.
@@ -46,7 +46,7 @@ def load_table(
         return _make_bunch(X, _encode_classes(cells, classes))
 
 
-def load_digits(paths: _Paths) -> Bunch:
+def _load_digits(paths: _Paths) -> Bunch:
     """The six views of the Multiple Features digits; a tenth of the lines for each digit, in order."""
     views = {}
     for name, path in paths.items():
@@ -60,7 +60,7 @@ def load_digits(paths: _Paths) -> Bunch:
     return Bunch(views=Views.from_dict(views), target=np.repeat(np.arange(10), max(sizes) // 10), extra={})
 
 
-def load_libsvm(paths: _Paths) -> Bunch:
+def _load_libsvm(paths: _Paths) -> Bunch:
     """LIBSVM's format, two classes."""
     (path,) = paths.values()
     with file_errors(path):
@@ -72,7 +72,7 @@ def load_libsvm(paths: _Paths) -> Bunch:
         return _make_bunch(X.toarray(), y.astype(np.int8))
 
 
-def load_openml(paths: _Paths, *, classes: dict[str, int]) -> Bunch:
+def _load_openml(paths: _Paths, *, classes: dict[str, int]) -> Bunch:
     """An ARFF file whose last attribute is the class."""
     (path,) = paths.values()
     with file_errors(path):
@@ -81,7 +81,7 @@ def load_openml(paths: _Paths, *, classes: dict[str, int]) -> Bunch:
         return _make_bunch(_numbers(table, names[:-1]), y, feature_names=np.array(names[:-1]))
 
 
-def load_mulan(paths: _Paths, *, n_labels: int) -> Bunch:
+def _load_mulan(paths: _Paths, *, n_labels: int) -> Bunch:
     """ARFF files whose last attributes are labels, 0 or 1; several are parts 0, 1, ... of one set."""
     names = list[str]()
     features, labels = list[np.ndarray](), list[np.ndarray]()
@@ -100,7 +100,7 @@ def load_mulan(paths: _Paths, *, n_labels: int) -> Bunch:
     return _make_bunch(np.vstack(features), np.vstack(labels), **extra)
 
 
-def load_axes(paths: _Paths) -> Bunch:
+def _load_axes(paths: _Paths) -> Bunch:
     """Training parts of data sets of the UCR archive that hold the same gestures, an axis each."""
     views, targets = {}, []
     for name, path in paths.items():
@@ -115,7 +115,7 @@ def load_axes(paths: _Paths) -> Bunch:
     return Bunch(views=Views.from_dict(views), target=targets[0], extra={})
 
 
-def load_flowers(paths: _Paths) -> Bunch:
+def _load_flowers(paths: _Paths) -> Bunch:
     """Seven matrices of distances between images as Gaussian kernels of three widths each.
 
     As in section 5.5 of the absent-MKL paper: 1/4, 1 and 4 times the mean distance.  Of each of the 17
@@ -140,13 +140,13 @@ def load_flowers(paths: _Paths) -> Bunch:
     return Bunch(kernels=KernelViews.from_dense(kernels), target=target, extra={})
 
 
-def load_yeast(paths: _Paths, *, kernels: dict[str, str]) -> Bunch:
+def _load_yeast(paths: _Paths, *, kernels: dict[str, str]) -> Bunch:
     """The kernels that the MKMC papers use, and labels; see :func:`load_yeast_kernels`."""
     (labels,) = (path for name, path in paths.items() if name not in kernels.values())
     return _combine_kernels({view: paths[file] for view, file in kernels.items()}, labels)
 
 
-def load_prepared(paths: _Paths) -> Bunch:
+def _load_prepared(paths: _Paths) -> Bunch:
     """Kernels and labels in one file that somebody has made: ``KH`` or ``K``, and ``Y`` or ``y``."""
     (path,) = paths.values()
     data: Any = read(path)

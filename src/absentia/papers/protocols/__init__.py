@@ -38,7 +38,7 @@ class Protocol:
 
 
 #: Name in experiments; the module beside this one, and the protocol in it.
-PROTOCOLS = {
+_PROTOCOLS = {
     "amkl": ("_amkl", "AMKL_PROTOCOL"),
     "cvkt": ("_cvkt", "CVKT_PROTOCOL"),
     "mkmc": ("_mkmc", "MKMC_PROTOCOL"),
@@ -50,8 +50,8 @@ PROTOCOLS = {
 
 def find_protocol(name: str) -> Protocol:
     """The protocol of that name; its module is imported when it is first asked for."""
-    check_name("protocol", name, PROTOCOLS)
-    module, constant = PROTOCOLS[name]
+    check_name("protocol", name, _PROTOCOLS)
+    module, constant = _PROTOCOLS[name]
     protocol: Protocol = getattr(import_module(f"{__name__}.{module}"), constant)
     return protocol
 
@@ -61,7 +61,7 @@ def perform_trial(key: Mapping[str, Any]) -> dict[str, Any]:
     return dict(find_protocol(key["protocol"]).perform(key))
 
 
-def find_class(name: str) -> Any:
+def _find_class(name: str) -> Any:
     """A class among the methods of absentia, and nothing else."""
     found = getattr(absentia, name) if name in absentia.__all__ else None
     if not isinstance(found, type) or not found.__module__.startswith("absentia.methods."):
@@ -77,7 +77,7 @@ def make_method(name: str, parameters: Mapping[str, Any], seed: int = 0) -> Any:
     >>> make_method("MeanFill", {})
     MeanFill()
     """
-    estimator = find_class(name)(**parameters)
+    estimator = _find_class(name)(**parameters)
     takes_seed = "random_state" in estimator.get_params() and "random_state" not in parameters
     return estimator.set_params(random_state=seed) if takes_seed else estimator
 
@@ -91,5 +91,5 @@ def version_of(protocol_name: str, method: str) -> str:
     'MeanFill 1, MKLClassifier 1, protocol 1'
     """
     protocol = find_protocol(protocol_name)
-    classes = [find_class(name) for name in protocol.methods.get(method, (method,))]
+    classes = [_find_class(name) for name in protocol.methods.get(method, (method,))]
     return declared_versions(*classes, protocol=protocol.version)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import CVKT, metrics
-from absentia.methods.completion.cvkt._descent import AlignmentProblem
+from absentia.methods.completion.cvkt._descent import _AlignmentProblem
 from conftest import random_problem
 from helpers.alignment import alignment, closed_form, random_features
 from helpers.cvkt_problems import DIGITS, published
@@ -17,7 +17,7 @@ def test_the_closed_form_is_at_least_as_aligned_as_descent(seed, rank):
     Psi, K = random_features(rng, n=25 if seed % 2 else 10)
     U, promised = closed_form(Psi, K, rank)
     assert alignment(K, U, Psi) == pytest.approx(promised, rel=1e-9)
-    run = AlignmentProblem.of(Psi, K).maximize(rank, rng, n_iter=400)
+    run = _AlignmentProblem.of(Psi, K).maximize(rank, rng, n_iter=400)
     reached = alignment(K, run.state.U, Psi)
     assert run.trace[-1] == pytest.approx(reached, rel=1e-9)
     assert reached <= promised + 1e-12
@@ -26,7 +26,7 @@ def test_the_closed_form_is_at_least_as_aligned_as_descent(seed, rank):
 
 def test_the_gradient_is_that_of_the_alignment(rng):
     Psi, K = random_features(rng)
-    problem = AlignmentProblem.of(Psi, K)
+    problem = _AlignmentProblem.of(Psi, K)
     U, direction = rng.normal(size=(2, 12, 3))
     U /= np.linalg.norm(U)
     direction -= np.vdot(U, direction) * U
@@ -40,7 +40,7 @@ def test_the_gradient_is_that_of_the_alignment(rng):
 
 def test_descent_stays_on_the_sphere_and_never_loses_alignment(rng):
     Psi, K = random_features(rng)
-    run = AlignmentProblem.of(Psi, K).maximize(4, rng, n_iter=100)
+    run = _AlignmentProblem.of(Psi, K).maximize(4, rng, n_iter=100)
     assert (np.diff(run.trace) >= 0).all()
     assert run.trace[-1] > run.trace[0] + 0.1
     assert np.linalg.norm(run.state.U) == pytest.approx(1, rel=1e-12)

@@ -247,10 +247,10 @@ def test_wrong_parameters_and_kernels_are_named():
     for parameters, message in (
         ({"variant": "embd"}, "'ht', 'app' or 'sdp', not 'embd'"),
         ({"between": "some"}, "'all' or 'observed'"),
-        ({"c1": 0}, "c1 must be a number above 0 or 'heldout', not 0"),
-        ({"c3": -1.0}, "c3 must be a number of 0 or more or 'heldout', not -1"),
+        ({"c1": 0}, "c1 must be a number above 0, not 0"),
+        ({"c3": -1.0}, "c3 must be a number of 0 or more, not -1"),
         ({"max_iter": 0}, "max_iter must be a whole number of 1 or more, not 0"),
-        ({"c2": np.nan}, "c2 must be a number above 0 or 'heldout', not nan"),
+        ({"c2": np.nan}, "c2 must be a number above 0, not nan"),
     ):
         with pytest.raises(ValueError, match=message):
             MKC(**parameters).fit(kv)

@@ -7,7 +7,6 @@ from absentia import MKMC, KernelViews, MeanFill, ViewKernels, Views, datasets, 
 from helpers.mkmc_problems import MODELS
 
 # where so many components are too many is a matter of tests of their own
-pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
 
 
 def split_digits(n=240, new=40, absent=0.3):

@@ -19,7 +19,6 @@ from conftest import random_kernels, random_problem
 from helpers.mkmc_problems import MODELS, fixed
 
 # where so many components are too many is a matter of tests of their own
-pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
 
 
 @pytest.mark.slow_params("0.001-pca", "0.001-fa", "0.1-pca", "0.1-fa", "10.0-pca", "10.0-fa")

@@ -6,7 +6,7 @@ import pytest
 from absentia import MKMC, KernelViews, missingness
 from absentia.core import Dense
 from absentia.methods.completion.mkmc import _imputation
-from absentia.methods.completion.mkmc._imputation import evaluate_full, full_model
+from absentia.methods.completion.mkmc._imputation import _evaluate_full, full_model
 from conftest import random_problem
 from helpers.mkmc_problems import MODELS, em_step, fixed, problem_of
 from reference import mkmc as slow
@@ -89,7 +89,7 @@ def test_an_evaluation_of_the_full_model_is_the_papers_step_and_objective(absent
     A = rng.normal(size=(25, 25))
     M = A @ A.T / 25 + 0.3 * np.eye(25)
     problem = problem_of(kv)
-    found = evaluate_full(problem, (M[np.ix_(problem.order, problem.order)],))
+    found = _evaluate_full(problem, (M[np.ix_(problem.order, problem.order)],))
     K = np.nan_to_num(kv.to_dense())
     assert found.value == pytest.approx(slow.penalised_objective(K, kv.observed, M, 1e-3), rel=1e-11)
     completed = [slow.impute(k, o, M) for k, o in zip(K, kv.observed.T, strict=True)]

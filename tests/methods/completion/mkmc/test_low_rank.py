@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 from absentia import MKMC, CombineKernels, KernelViews, ViewKernels, datasets, missingness
 from absentia.core import Completed, Gram
 from absentia.methods.completion.mkmc import _low_rank
-from absentia.methods.completion.mkmc._low_rank import Visibility
+from absentia.methods.completion.mkmc._low_rank import _Visibility
 from conftest import random_problem
 from helpers.mkmc_problems import MODELS, NOISE, low_rank_start, placed, problem_of, random_point
 from reference import mkmc as slow
@@ -19,7 +19,6 @@ from reference import visibility as slow_visibility
 from reference import visible_em
 
 # where so many components are too many is a matter of tests of their own
-pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
 
 
 @pytest.mark.parametrize("model", ["pca", "fa"])
@@ -232,7 +231,7 @@ def test_sums_are_those_of_one_sample_after_the_other(monkeypatch, n_views, comm
     monkeypatch.setattr(_low_rank, "_BLOCK", block)
     sees = visibility(90, n_views)
     E, extra, (W, F) = matrices(90, n_views, 4)
-    visible = Visibility.of(sees)
+    visible = _Visibility.of(sees)
     assert sorted(visible.order) == list(range(90))
     sees = sees[visible.order]  # W and F are in the patterns' own order
     for found, wanted in zip(visible.grams(W, F), slow_visibility.grams(sees, W, F), strict=True):
@@ -247,7 +246,7 @@ def test_sums_are_those_of_one_sample_after_the_other(monkeypatch, n_views, comm
 
 def test_common_patterns_come_first_and_rare_samples_keep_their_order():
     sees = visibility(90, 7)
-    visible = Visibility.of(sees)
+    visible = _Visibility.of(sees)
     n_common = visible.rows[-1].stop
     assert 0 < n_common < 90
     for rows, pattern in zip(visible.rows, visible.common, strict=True):
@@ -260,7 +259,7 @@ def test_common_patterns_come_first_and_rare_samples_keep_their_order():
 def test_single_precision_stays_single_outside_the_sums():
     sees = visibility(90, 7)
     E, extra, (W, _) = matrices(90, 7, 4)
-    visible = Visibility.of(sees)
+    visible = _Visibility.of(sees)
     single = W.astype(np.float32)
     assert {part.dtype for _, part in visible.products(E, extra, single)} == {np.dtype(np.float32)}
     solved = visible.solver(E, extra)(single)
@@ -274,7 +273,7 @@ def test_of_rare_patterns_no_more_than_a_block_of_matrices_is_kept():
     n, n_views, q = 4000, 30, 20
     sees = np.random.default_rng(0).random((n, n_views)) < 0.7
     E, extra, (W, F) = matrices(n, n_views, q)
-    visible = Visibility.of(sees)
+    visible = _Visibility.of(sees)
     assert not visible.rows
     tracemalloc.start()
     visible.grams(W, F)

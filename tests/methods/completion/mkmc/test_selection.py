@@ -1,27 +1,14 @@
 """Which form and how many components a model gets: counting rules, hiding, the warning of too many."""
 
-import re
-import warnings
-
 import numpy as np
 import pytest
 
-from absentia import (
-    MKMC,
-    AbsenceWarning,
-    KernelViews,
-    MeanFill,
-    ViewKernels,
-    datasets,
-    metrics,
-    missingness,
-)
+from absentia import MKMC, AbsenceWarning, KernelViews, MeanFill, datasets, metrics, missingness
 from absentia.methods.completion import Holdout
 from absentia.methods.completion.mkmc import _selection
 from conftest import random_kernels, random_problem
 
 # where so many components are too many is a matter of tests of their own
-pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
 
 
 def test_counting_by_inertia_equals_counting_eigenvalues():
@@ -47,22 +34,6 @@ def test_heldout_finds_the_rank_of_data_that_have_one():
     assert 4 <= mkmc.n_components_ <= 8
     assert mkmc.heldout_curve_[mkmc.n_components_] == min(mkmc.heldout_curve_.values())
     assert list(mkmc.heldout_curve_) == sorted(mkmc.heldout_curve_)
-
-
-@pytest.mark.slow
-def test_a_rank_that_fits_what_views_do_not_share_is_warned_of():
-    """Three shared factors among many of each view's own: twenty components are far too many."""
-    rng = np.random.default_rng(0)
-    shared = rng.normal(size=(400, 3))
-    keep = missingness.fixed_per_view((400, 5), 0.3, random_state=0)
-    factors = {
-        f"v{k}": (np.flatnonzero(o), np.hstack([shared[o], 1.5 * rng.normal(size=(o.sum(), 6))]))
-        for k, o in enumerate(keep.T)
-    }
-    kv = KernelViews.from_factors(factors)
-    with pytest.warns(UserWarning, match=r"20 components .* try n_components='heldout'"):
-        MKMC("pca", n_components=20, tol=1e-4).fit(kv)
-    assert MKMC("pca", n_components="heldout", tol=1e-4).fit(kv).n_components_ <= 5
 
 
 def test_counting_rules_by_hand():
@@ -103,46 +74,6 @@ def test_eigenvalues_that_are_all_alike_are_not_counted_by_rounding():
         assert _selection._count_eigenvalues(S, "gk") == _selection._count_eigenvalues(S, "kaiser") == 1
 
 
-@pytest.mark.parametrize("model", ["pca", pytest.param("fa", marks=pytest.mark.slow)])
-def test_more_components_than_views_share_are_warned_of(model):
-    """Views with strong factors of their own, as in clinical data: the model follows those."""
-    data = datasets.make_multiview(
-        80, 4, n_shared=1, n_private=8, private_scale=2.0, noise=0.5, random_state=0
-    )
-    keep = missingness.mcar(data.kernels, 0.4, random_state=0)
-    kv = data.kernels.hide(keep)
-    with pytest.warns(UserWarning, match=r"hidden for a check.*worse.*n_components='heldout'"):
-        done = MKMC(model, n_components="gk").fit_transform(kv)
-    mean = MeanFill("blocks").fit_transform(kv)
-    assert metrics.are(data.kernels, done, keep) > metrics.are(data.kernels, mean, keep)  # as it says
-
-
-@pytest.mark.parametrize("model", ["pca", "fa"])
-def test_no_warning_where_views_share_what_they_show(model):
-    data = datasets.make_multiview(80, 4, n_shared=3, noise=0.1, private_scale=0.2, random_state=0)
-    kv = data.kernels.hide(missingness.mcar(data.kernels, 0.3, random_state=0))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        MKMC(model, n_components="gk").fit(kv)
-        MKMC(model, n_components="gk").fit(
-            ViewKernels().fit_transform(datasets.load_digit_views(n_samples=60).views)
-        )
-
-
-@pytest.mark.slow
-def test_the_warning_fires_on_the_leukaemia_data_and_not_on_mfeat(data_folder, mfeat):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AbsenceWarning)
-        views = datasets.load_benchmark("cll_mofaCLL", data_folder).views
-        full = ViewKernels().fit_transform(views)
-        kv = full.hide(missingness.mcar(full, 0.3, random_state=0))
-        with pytest.warns(UserWarning, match=r"hidden for a check.*'heldout'"):
-            MKMC(n_components="gk").fit(kv)
-        kv = ViewKernels().fit_transform(mfeat.views[np.arange(0, 2000, 10)])
-        warnings.simplefilter("error")
-        MKMC(n_components="gk").fit(kv.hide(missingness.mcar(kv, 0.3, random_state=0)))
-
-
 def test_heldout_without_a_view_to_spare_says_so():
     keep = np.zeros((24, 3), bool)
     keep[:8, 0] = keep[8:16, 1] = keep[16:, 2] = True
@@ -167,8 +98,7 @@ def test_what_only_one_view_has_is_not_counted():
     kv = data.kernels.hide(keep)
     mkmc = MKMC().fit(kv)
     counted = MKMC(n_components="gk", max_iter=1, tol=0)
-    with pytest.warns(UserWarning, match="reached max_iter|hidden for a check"):
-        assert mkmc.n_components_ < counted.fit(kv).n_components_
+    assert mkmc.n_components_ < counted.fit(kv).n_components_
     mean = metrics.are(data.kernels, MeanFill().fit_transform(kv), keep)
     assert metrics.are(data.kernels, mkmc.transform(kv), keep) < 1.02 * mean
 
@@ -231,30 +161,3 @@ def test_ranks_around_a_large_one_take_in_the_number_that_is_counted(near, monke
     monkeypatch.setattr(_selection.ModelSelection, "_count_components", lambda *_: 50)
     wanted = {None: [2, 4, 8, 16, 32, 50, 64, 100], 4: [2, 4, 8], 40: [32, 40, 50, 64]}
     assert MKMC()._short_path([], 300, near) == wanted[near]
-
-
-def excess(kernels, **options):
-    """How large a relative error the check warns of; None without a warning."""
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always")
-        MKMC(max_iter=3, tol=0, **options).fit(kernels)
-    told = [
-        re.search(r"(\d+) observed cells, hidden .*error ([\d.e+-]+)", str(one.message)) for one in found
-    ]
-    return next(((int(m[1]), float(m[2])) for m in told if m), None)
-
-
-def test_the_check_for_too_many_components_goes_by_some_of_many_samples(monkeypatch):
-    data = datasets.make_multiview(
-        90, 3, n_shared=1, n_private=8, private_scale=2.0, noise=0.5, random_state=0
-    )
-    kernels = data.kernels.hide(missingness.mcar(data.kernels, 0.2, random_state=0))
-    whole = excess(kernels, n_components=6)
-    monkeypatch.setattr(_selection, "_CHECK_SAMPLES", 45)
-    monkeypatch.setattr(_selection, "_CHECK_SAMPLES_PER_COMPONENT", 1)
-    part = excess(kernels, n_components=6)
-    assert 0.4 * whole[0] < part[0] < 0.6 * whole[0]
-    order = np.random.default_rng(0).permutation(90)
-    assert excess(kernels[np.ix_(order, order)], n_components=6) == part
-    monkeypatch.setattr(_selection, "_CHECK_SAMPLES_PER_COMPONENT", 15)
-    assert excess(kernels, n_components=6) == whole

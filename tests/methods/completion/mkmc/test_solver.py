@@ -11,7 +11,6 @@ from conftest import random_problem
 from helpers.mkmc_problems import MODELS, NOISE, low_rank_start, problem_of
 
 # where so many components are too many is a matter of tests of their own
-pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
 
 
 @pytest.mark.slow_params("full-0", "full-1", "pca-0", "pca-1", "fa-0", "fa-1", "fa-2")

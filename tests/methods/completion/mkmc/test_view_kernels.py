@@ -6,13 +6,12 @@ import pytest
 from absentia import MKMC, KernelViews, MeanFill, datasets, metrics, missingness
 from absentia.core import Dense
 from absentia.methods.completion.mkmc import _low_rank, _view_kernels
-from absentia.methods.completion.mkmc._imputation import evaluate_full, full_model
+from absentia.methods.completion.mkmc._imputation import _evaluate_full, full_model
 from absentia.methods.completion.mkmc._view_kernels import ViewKernel, merge_views
 from conftest import random_kernels, random_problem
 from helpers.mkmc_problems import MODELS, NOISE, em_step, placed, random_point
 
 # where so many components are too many is a matter of tests of their own
-pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -31,7 +30,7 @@ def test_views_that_see_the_same_samples_can_be_merged(model):
     both = [_low_rank.VisibleProblem.of(views, 30, 1e-3, "float64") for views in (apart, together)]
     if model == "full":
         point = (np.eye(30) + 0.1,)
-        found = [evaluate_full(p, point) for p in both]
+        found = [_evaluate_full(p, point) for p in both]
         ends = [full_model(p, em_step(f)).to_dense() for p, f in zip(both, found, strict=True)]
     else:
         point = random_point(30, 3, model)

@@ -63,7 +63,7 @@ class _Iterate(NamedTuple):
 
 
 @dataclass(frozen=True)
-class AlignmentProblem:
+class _AlignmentProblem:
     """Centred features, and the centred kernel at unit norm, of the samples that are learned from."""
 
     Psi: Array
@@ -169,7 +169,7 @@ def _heldout_error(
 ) -> float:
     """Completion error (Eq. 7) of a kernel, learned without its rows and columns `hidden`."""
     visible = np.setdiff1d(np.arange(len(K)), hidden)
-    problem = AlignmentProblem.of(Psi[visible], K[np.ix_(visible, visible)])
+    problem = _AlignmentProblem.of(Psi[visible], K[np.ix_(visible, visible)])
     Z = Psi @ problem.maximize(as_count(rank, Psi.shape[1]), rng, n_iter).state.U
     completed = _Rescaling.fit(K[np.ix_(visible, visible)], Z @ Z.T).apply(Z @ Z.T)
     norms = float(np.linalg.norm(K)) * float(np.linalg.norm(completed))
@@ -214,7 +214,7 @@ def _fit_view(
     if not train.any():
         U, trace = np.zeros((Psi.shape[1], 1)), np.zeros(0)
     else:
-        problem = AlignmentProblem.of(train_features[share], K_train)
+        problem = _AlignmentProblem.of(train_features[share], K_train)
         solution = problem.maximize(as_count(rank, Psi.shape[1]), rng, options.n_iter)
         U, trace = solution.state.U, solution.trace
     Z = Psi @ U

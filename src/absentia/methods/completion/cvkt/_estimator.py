@@ -58,10 +58,8 @@ departs only in what it chooses landmarks and rank by: hidden samples, where the
 """
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from typing import Any, Literal
-
-import numpy as np
 
 from absentia.core import (
     Array,
@@ -71,6 +69,7 @@ from absentia.core import (
     PositiveInt,
     RandomState,
     argmin_key,
+    copy_with,
     estimator,
     evaluate_path,
     make_generator,
@@ -87,6 +86,7 @@ from absentia.methods.completion.cvkt._features import (
 )
 from absentia.methods.completion.cvkt._ridge import (
     CrossViewRegression,
+    FittedTransfer,
     RidgeOptions,
     TransferData,
     TransferRound,
@@ -120,9 +120,9 @@ class CVKT(SubspaceCompleter):
         half the first one's ridge (``easing_``).  ``"descent"`` has one round.
     rank : int, float or None
         Rank of what is transferred: a number, or a share (at most 1.0) of what is possible, which is one
-        for each sample, landmark or factor.  ``"ridge"`` transfers the view's leading principal
-        components only, ``"closed"`` the best aligned ones, in both cases fewer where the last would be
-        no different from the next; None is full rank.  ``"descent"``: columns of U; None chooses by hiding.
+        for each sample, landmark or factor.  ``"closed"``: the best aligned components, fewer where the
+        last would be no different from the next; None is full rank.  ``"descent"``: columns of U; None
+        chooses by hiding.  ``"ridge"`` has full rank.
     n_landmarks : int, float, "auto" or None, default "auto"
         Number (or share) of the samples of each view that its features are made from.  None takes all,
         which is exact but cubic in the number of samples unless kernels are given as thin factors;
@@ -176,6 +176,8 @@ class CVKT(SubspaceCompleter):
     _links = "direct"
 
     def _check(self) -> None:
+        if self.solver == "ridge" and self.rank is not None:
+            raise ValueError(f"rank={self.rank!r} with solver='ridge', which has full rank; use 'closed'")
         if self.solver == "descent" and self.rounds not in (1, "heldout"):
             raise ValueError(
                 f"rounds={self.rounds!r} with solver='descent': the paper's procedure has one round; "
@@ -196,10 +198,30 @@ class CVKT(SubspaceCompleter):
             return
         by_holdout = self.rounds == "heldout"
         self.rounds_, self.easing_ = self._select_rounds(X) if by_holdout else (int(self.rounds), 1.0)
-        self._regression, self._coordinates = CrossViewRegression.fit(
-            X, self._landmarks(X), self._options(self.easing_), n_rounds=self.rounds_, keep=self._keep
-        )
-        self._bases, self.ridge_ = self._regression.bases, self._regression.ridges
+        self._fitted = FittedTransfer(
+            X, self._landmarks(X), self._options(self.easing_), self.rounds_, self._keep
+        ).select_ridges()
+        self.ridge_ = self._fitted.ridges
+
+    @property
+    def _bases(self) -> Any:  # type: ignore[override]
+        return None if self.solver == "descent" else self._fitted.learned[0].bases
+
+    @property
+    def _coordinates(self) -> Any:  # type: ignore[override]
+        return self._fitted.learned[1]
+
+    def with_kernels(self, X: KernelViews | None) -> Any:
+        """The same fit with its training kernels, or without for a file that can make them again.
+
+        Parameters
+        ----------
+        X : KernelViews or None
+            The kernels that it was fitted on.
+        """
+        if self.solver == "descent":
+            return self
+        return copy_with(self, _fitted=replace(self._fitted, X=X))
 
     def _options(self, easing: float = 1.0) -> RidgeOptions:
         assert self.solver != "descent"
@@ -234,14 +256,14 @@ class CVKT(SubspaceCompleter):
 
     def _complete_round(self, part: KernelViews, last: TransferRound) -> KernelViews:
         """Kernels `part` as a round completes them."""
-        model, coordinates = CrossViewRegression.of_round(last, [], np.zeros(0), keep=self._keep)
+        model, coordinates = CrossViewRegression.of_round(last, keep=self._keep)
         return part.completed(self._complete_square(part, model.bases, coordinates))
 
     def _keeps_values(self, observed: Array, v: int) -> Array:
         return keeps_values(observed, v, self._keep)
 
     def _find_coordinates(self, X: KernelViews) -> list[Coordinates]:
-        return self._regression.coordinates(X)
+        return self._fitted.learned[0].coordinates(X)
 
     def _fill(self, X: KernelViews) -> Mapping[str, Array | Operator]:
         return self._descent.fill(X) if self.solver == "descent" else super()._fill(X)

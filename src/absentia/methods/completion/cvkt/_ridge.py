@@ -31,7 +31,7 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 import scipy.linalg
 
-from absentia.core import Array, Operator, argmin_key, choose_rank, serializable
+from absentia.core import Array, Operator, argmin_key, choose_rank, copy_with, serializable
 from absentia.core.linalg import symmetrize, whitening_matrix
 from absentia.data import KernelViews
 from absentia.methods.completion._base import Basis, Coordinates
@@ -52,6 +52,7 @@ _GRID = np.logspace(-4, 2, 13)
 _MIN_SOLVE_RIDGE = 1e-5
 
 
+@serializable
 class RidgeOptions(NamedTuple):
     """How a view is learned from the others."""
 
@@ -128,15 +129,6 @@ def _slopes(
     return np.asarray((Y * half) @ V @ (V.T * half))
 
 
-def _truncate_rank(weights: Array, Phi: Array, rank: float, max_rank: int) -> Array:
-    """Weights that reach only the mean and the `rank` leading principal components of the view."""
-    leading, values, _ = scipy.linalg.svd(Phi, full_matrices=False, check_finite=False)
-    leading = leading[:, : choose_rank(values, as_count(rank, min(max_rank, max(len(Phi) - 1, 1))))]
-    # beyond the rank of Phi, which is centred, the direction of the mean may be among them
-    leading = leading - leading.mean(axis=0)
-    return np.asarray(weights.mean(axis=0) + leading @ (leading.T @ weights))
-
-
 def _axes_by_solving(Psi: Array, ridge: float) -> tuple[Array, Array]:
     """Axes and slopes of ridge regression from centred features `Psi`, by one factorisation."""
     n, m = Psi.shape
@@ -149,7 +141,6 @@ def _axes_by_solving(Psi: Array, ridge: float) -> tuple[Array, Array]:
     return (root, Psi @ root) if m <= n else (Psi.T @ root, root)
 
 
-@serializable
 @dataclass(frozen=True)
 class _Refill:
     """What takes features `Psi` of the other views to a view's: ``means[0] + other * (means[1] + ...)``."""
@@ -165,7 +156,6 @@ class _Refill:
         )
 
 
-@serializable
 @dataclass(frozen=True)
 class _Transfer:
     """Ridge regression from the other views' features to weights over a view's samples."""
@@ -178,12 +168,12 @@ class _Transfer:
 
     @classmethod
     def fit(
-        cls, Psi: Array, learnable: Array, Phi: Array, options: RidgeOptions, max_ranks: tuple[int, int]
+        cls, Psi: Array, learnable: Array, Phi: Array, options: RidgeOptions, max_rank: int, selected: float
     ) -> Self:
         """`Psi`, `Phi`: features of the other views and of the view, of the samples observed in it.
 
-        Samples that are not `learnable` have no other view.  `max_ranks`: how many features the other views
-        and the view could have.
+        Samples that are not `learnable` have no other view.  `max_rank`: how many features the other views
+        could have.  `selected`: the ridge that leave-one-out selected before, or NaN.
         """
         n, ridge = int(learnable.sum()), options.ridge
         mean = Psi[learnable].mean(axis=0) if n else np.zeros(Psi.shape[1])
@@ -193,16 +183,15 @@ class _Transfer:
         else:
             axes, squares = _principal_axes(centered)
             Y = centered @ axes
-            ridge = _select_ridge(Y, squares, Phi[learnable]) if ridge == "loo" else ridge
+            if ridge == "loo":
+                ridge = _select_ridge(Y, squares, Phi[learnable]) if np.isnan(selected) else selected
             unit = squares.sum() / max(n, 1)
-            slopes = _slopes(Y, squares, Phi[learnable], ridge * unit, options, max_ranks[0])
+            slopes = _slopes(Y, squares, Phi[learnable], ridge * unit, options, max_rank)
         weights = np.zeros((len(Psi), 2 + axes.shape[1]))
         weights[:, 0] = 1 / max(len(Psi), 1)
         weights[learnable, 1] = 1 / max(n, 1)
         weights[:, 1] -= weights[:, 0] if n else 0.0
         weights[learnable, 2:] = slopes
-        if options.solver == "ridge" and options.rank is not None and Phi.shape[1]:
-            weights = _truncate_rank(weights, Phi, options.rank, max_ranks[1])
         return cls(mean, axes, weights, float(ridge), weights.T @ Phi)
 
     def rows(self, Psi: Array, other: Array) -> Array:
@@ -259,35 +248,37 @@ class TransferData:
         return cls(X, maps, view_features(X, maps))
 
     def rounds(
-        self, options: RidgeOptions, first: Sequence[_Transfer] | None = None
+        self, options: RidgeOptions, first: Sequence[_Transfer] | None = None, selected: Array | None = None
     ) -> Iterator[TransferRound]:
         """One round after the other, without end.
 
         The ridge stays that of the first round, times ``options.easing``: later ones see, in the other
         views, what had been transferred from the view itself, and would find leaving one out too easy.
-        `first`: the first round's transfers, where they are known.
+        `first`: the first round's transfers, where they are known; `selected`: its ridges, where these are.
         """
-        transfers = self._learn(self.features, [options] * len(self.features)) if first is None else first
-        this = TransferRound(self, self.features, transfers)
-        later = [options._replace(ridge=options.easing * transfer.ridge) for transfer in transfers]
+        first = first or self._learn(self.features, [options] * len(self.maps), selected)
+        this = TransferRound(self, self.features, first)
+        later = [options._replace(ridge=options.easing * transfer.ridge) for transfer in first]
         while True:
             yield this
             features = _refill_features(this.refills, this.features, self.X.observed)
             this = TransferRound(self, features, self._learn(features, later))
 
-    def _learn(self, features: Sequence[Array], options: Sequence[RidgeOptions]) -> list[_Transfer]:
+    def _learn(
+        self, features: Sequence[Array], options: Sequence[RidgeOptions], selected: Array | None = None
+    ) -> list[_Transfer]:
         """Every view learned from the other views' features."""
+        selected = np.full(len(self.maps), np.nan) if selected is None else selected
         observed, max_ranks = self.X.observed, [mapping.max_features for mapping in self.maps]
         transfers = []
         for v, present in enumerate(observed.T):
             Psi, Phi = stack_other_views(features, v, present), self.features[v][present]
-            ranks = sum(max_ranks) - max_ranks[v], max_ranks[v]
             learnable = has_other_view(observed, v)[present]
-            transfers.append(_Transfer.fit(Psi, learnable, Phi, options[v], ranks))
+            max_rank = sum(max_ranks) - max_ranks[v]
+            transfers.append(_Transfer.fit(Psi, learnable, Phi, options[v], max_rank, float(selected[v])))
         return transfers
 
 
-@serializable
 @dataclass(frozen=True)
 class CrossViewRegression:
     """Everything learned: the bases of the views, and how samples get coordinates along them."""
@@ -298,40 +289,17 @@ class CrossViewRegression:
     diagonals: Sequence[_DiagonalRange]
     keep: bool
     bases: Sequence[Basis]
-    ridges: Array  # of the views, in units of the mean eigenvalue; NaN where nothing could be learned from
-
-    @classmethod
-    def fit(
-        cls,
-        X: KernelViews,
-        landmarks: Sequence[Array | None],
-        options: RidgeOptions,
-        *,
-        n_rounds: int,
-        keep: bool,
-    ) -> tuple[Self, list[Coordinates]]:
-        """What is learned, and the training samples' coordinates.
-
-        `landmarks` by view, as positions among the samples observed in it; None: all of them.
-        """
-        rounds = TransferData.of(X, landmarks).rounds(options)
-        last, refills = next(rounds), list[Sequence[_Refill]]()
-        ridges = np.array([t.ridge if t.axes.shape[1] else np.nan for t in last.transfers])
-        for _ in range(n_rounds - 1):
-            refills.append(last.refills)
-            last = next(rounds)
-        return cls.of_round(last, refills, ridges, keep=keep)
 
     @classmethod
     def of_round(
-        cls, last: TransferRound, refills: Sequence[Sequence[_Refill]], ridges: Array, *, keep: bool
+        cls, last: TransferRound, refills: Sequence[Sequence[_Refill]] = (), *, keep: bool
     ) -> tuple[Self, list[Coordinates]]:
-        """What is learned in a round, after rounds with these `refills`."""
+        """What is learned in a round after others with these `refills`, and the samples' coordinates."""
         data = last.data
         parts = zip(map(data.X.operator, data.X.names), data.maps, last.transfers, strict=True)
         bases = [_make_basis(K, mapping.negative, transfer.weights) for K, mapping, transfer in parts]
         diagonals = [_DiagonalRange.of(data.X.diagonal(name)) for name in data.X.names]
-        model = cls(data.maps, refills, last.transfers, diagonals, keep, bases, ridges)
+        model = cls(data.maps, refills, last.transfers, diagonals, keep, bases)
         return model, model._coordinates(data.X, last.features)
 
     def coordinates(self, X: KernelViews) -> list[Coordinates]:
@@ -355,6 +323,41 @@ class CrossViewRegression:
         return coordinates
 
 
+@serializable
+@dataclass(frozen=True)
+class FittedTransfer:
+    """What a fit is known by: the training kernels, what was drawn and what was selected.
+
+    All else follows from it in closed form, is computed on demand, and is in no file: it takes many times
+    the room of the kernels.
+    """
+
+    X: KernelViews | None  # None: in a file that holds what the kernels are made of
+    landmarks: Sequence[Array | None]  # by view, positions among its observed samples; None: all of them
+    options: RidgeOptions
+    n_rounds: int
+    keep: bool
+    ridges: Array | None = None  # of the first round, in units of the mean eigenvalue; NaN: none
+
+    def select_ridges(self) -> Self:
+        """The same with the ridges that leave-one-out selects; NaN where there is nothing to learn from."""
+        fitted: Self = copy_with(self, ridges=self.learned[2])
+        return fitted
+
+    @cached_property
+    def learned(self) -> tuple[CrossViewRegression, list[Coordinates], Array]:
+        """The model, the training samples' coordinates, and the ridges of the first round."""
+        if self.X is None:
+            raise ValueError("this CVKT has no training kernels; give them to with_kernels")
+        rounds = TransferData.of(self.X, self.landmarks).rounds(self.options, selected=self.ridges)
+        last, refills = next(rounds), list[Sequence[_Refill]]()
+        ridges = np.array([t.ridge if t.axes.shape[1] else np.nan for t in last.transfers])
+        for _ in range(self.n_rounds - 1):
+            refills.append(last.refills)
+            last = next(rounds)
+        return *CrossViewRegression.of_round(last, refills, keep=self.keep), ridges
+
+
 def _make_basis(K: Operator, N: Array, weights: Array) -> Basis:
     """Axes along the weights, the negative part ``-N N'`` of K left out.
 
@@ -364,7 +367,6 @@ def _make_basis(K: Operator, N: Array, weights: Array) -> Basis:
     return Basis(weights, G, symmetrize(weights.T @ G))
 
 
-@serializable
 class _DiagonalRange(NamedTuple):
     """The median and the largest of the observed kernel values of samples with themselves."""
 

@@ -75,31 +75,17 @@ tends to pair views up, and a sample that both of a pair lack is then left at th
 need not be a better completion.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from itertools import product
-from typing import Any, Literal
-from warnings import catch_warnings
+from typing import Literal
 
 import numpy as np
 
-from absentia.core import (
-    Array,
-    Iterative,
-    NonNegative,
-    Positive,
-    PositiveInt,
-    RandomState,
-    argmin_key,
-    clone_without_callbacks,
-    estimator,
-    get_parameters,
-)
+from absentia.core import Array, Iterative, NonNegative, Positive, PositiveInt, estimator
 from absentia.core.linalg import invert_permutation
 from absentia.core.optimize import Callback, DescentState, StoppingRule, iterate
 from absentia.data import KernelViews, order_for_learning
 from absentia.methods.completion._base import Basis, Coordinates, SubspaceCompleter
-from absentia.methods.completion._holdout import Holdout
 from absentia.methods.completion.mkc._problem import (
     KernelCoordinates,
     MKCProblem,
@@ -133,11 +119,9 @@ class MKC(Iterative, SubspaceCompleter):
         ``"ht"``: views agree in the coefficients that make a sample of others, which suits kernels of
         different kinds; ``"app"``: they agree in the kernels those coefficients give; ``"sdp"``: they agree
         in kernels that are free otherwise, the quickest here.
-    c1, c2, c3 : float or "heldout"
+    c1, c2, c3 : float
         Weights of the within-view loss, of the between-view loss, and of the penalty that leaves few
-        samples to combine.  ``"sdp"`` has the between-view loss only.  ``"heldout"`` tries a tenth, once
-        and ten times the default and takes what best completes a tenth of each view's observed
-        samples, hidden for the purpose (errors are kept in ``heldout_curve_``).
+        samples to combine.  ``"sdp"`` has the between-view loss only.
     center : bool, default True
         Shrink towards the mean sample, by centring kernels inside; False shrinks towards zero, as the
         paper does.
@@ -148,7 +132,7 @@ class MKC(Iterative, SubspaceCompleter):
         Stop when the objective's relative change stays below for three steps; 0 makes all steps.
     max_iter : int, default 500
         Stop after so many iterations at the latest.
-    random_state, callback, verbose
+    callback, verbose
         As in :class:`EMFill`.
 
     Attributes
@@ -160,8 +144,6 @@ class MKC(Iterative, SubspaceCompleter):
         By view, the ids of the samples that combinations are made of; in ``"sdp"`` all that have the view.
     view_scales_ : ndarray of shape (n_views,)
         Mean (centred) diagonal of each observed kernel, by which it is divided inside.
-    heldout_curve_ : dict
-        Error by (c1, c2, c3), where one of them is ``"heldout"``.
     objective_ : ndarray
         Objective after each step; never rises.
     n_iter_, converged_, status_, names_in_, ids_
@@ -180,12 +162,11 @@ class MKC(Iterative, SubspaceCompleter):
 
     variant: Literal["ht", "app", "sdp"] = "ht"
     _: KW_ONLY
-    c1: Positive | Literal["heldout"] = 1.0
-    c2: Positive | Literal["heldout"] = 1.0
-    c3: NonNegative | Literal["heldout"] = 1e-3
+    c1: Positive = 1.0
+    c2: Positive = 1.0
+    c3: NonNegative = 1e-3
     center: bool = True
     between: Literal["all", "observed"] = "all"
-    random_state: RandomState = None
     tol: NonNegative = 1e-4
     max_iter: PositiveInt = 500
     callback: Callback | None = None
@@ -197,8 +178,6 @@ class MKC(Iterative, SubspaceCompleter):
 
     def _fit_model(self, X: KernelViews) -> None:
         _check_views(X)
-        given = (self.c1, self.c2, self.c3)
-        c1, c2, c3 = self._select_weights(X, given) if "heldout" in given else map(float, given)
         views, order = order_for_learning(X)
         self._views, self._groups = views.tolist(), X.components()
         self._samples = samples = order[self._groups[order] >= 0]
@@ -209,7 +188,14 @@ class MKC(Iterative, SubspaceCompleter):
             self._kernel_coordinates[X.names[v]] = coordinates.reorder(invert_permutation(order))
             C.append(coordinates.C)
         observed = X.observed[samples][:, self._views]
-        problem = MKCProblem(C, observed, c1, c2, c3, on_all_samples=self.between == "all")
+        problem = MKCProblem(
+            C,
+            observed,
+            float(self.c1),
+            float(self.c2),
+            float(self.c3),
+            on_all_samples=self.between == "all",
+        )
         self._model: Variant = _VARIANTS[self.variant](problem)
         solution = iterate(
             make_step(self._model),
@@ -226,26 +212,6 @@ class MKC(Iterative, SubspaceCompleter):
     def _order_within(self, present: Array) -> Array:
         """Positions, among the samples that have a view, of the same in the order of the problem."""
         return np.searchsorted(np.flatnonzero(present), self._samples[present[self._samples]])
-
-    def _select_weights(self, X: KernelViews, given: Sequence[Any]) -> tuple[float, ...]:
-        """The weights (c1, c2, c3) that best complete what is hidden for the purpose."""
-        defaults = [float(get_parameters(self)[f"c{i + 1}"].default) for i in range(3)]
-        paths = [
-            (0.1 * default, default, 10 * default) if c == "heldout" else (float(c),)
-            for c, default in zip(given, defaults, strict=True)
-        ]
-        holdout = Holdout.of(X, self.random_state)
-
-        def complete(c: tuple[float, ...]) -> KernelViews:
-            weights = dict(zip(("c1", "c2", "c3"), c, strict=True))
-            return clone_without_callbacks(self, **weights).fit_transform(holdout.part)
-
-        with catch_warnings(action="ignore"):  # of gaps and early ends, once more
-            path = list(product(*paths))
-            self.heldout_curve_ = holdout.curve(path, complete, len(path)) if holdout.n_hidden else {}
-        return (
-            argmin_key(self.heldout_curve_) if self.heldout_curve_ else tuple(p[len(p) // 2] for p in paths)
-        )
 
     def _describe(self, X: KernelViews) -> None:
         """Fitted attributes, bases, and the coordinates of all missing samples."""

@@ -80,12 +80,12 @@ from absentia.core import (
     warn,
 )
 from absentia.core.linalg import cholesky, invert_permutation, symmetrize
-from absentia.core.optimize import Callback, Status
+from absentia.core.optimize import Callback
 from absentia.data import AbsenceWarning, KernelViews, order_for_learning, order_kernels
 from absentia.methods.completion._base import Coordinates
 from absentia.methods.completion.mkmc._coordinates import locate_absent, locate_new, view_moments
 from absentia.methods.completion.mkmc._imputation import add_blocks, complete_kernels, complete_rows
-from absentia.methods.completion.mkmc._selection import MAX_HOLDOUT, ModelSelection
+from absentia.methods.completion.mkmc._selection import ModelSelection
 from absentia.methods.completion.mkmc._view_kernels import KernelForm, in_memory
 
 
@@ -114,11 +114,8 @@ class MKMC(ModelSelection):
         without anything hidden 40), and on such kernels that completes better than fewer.  Kernels are
         brought to unit mean diagonal before, so that neither rule depends on their scale; with
         ``rescale=False`` Kaiser's does.  Where views have strong factors of their own, either rule
-        counts those too and the completed rows can be far worse than the mean.  To find out, up to 5000
-        samples in memory, a tenth of each view's observed samples (of 1000 drawn at random, or ten for
-        each component) is hidden once and completed by a short run with as many components; if mean
-        fill does better a warning says so, and ``"heldout"`` is the better choice.  Beyond 4000 samples
-        a random 4000 of them are counted on.
+        counts those too and the completed rows can be far worse than the mean; ``"auto"`` and ``"heldout"``
+        do not.  Beyond 4000 samples a random 4000 of them are counted on.
         ``"heldout"`` hides a tenth of each view's samples, makes short runs along a finer path of ranks,
         left in the same way, and takes the one that completes the hidden rows best (relative Frobenius
         error; kept in ``heldout_curve_``); of ranks within rounding the lowest.
@@ -147,7 +144,7 @@ class MKMC(ModelSelection):
         view of larger values counts for more, and `prior` and Kaiser's threshold are in the kernels'
         own units.
     random_state : int, Generator, RandomState or None
-        Of the start beyond 500 samples, of what ``"heldout"`` hides, and of the cells of the check.
+        Of the start beyond 500 samples, and of what ``"heldout"`` hides.
         None: the fixed seed 0.  What is drawn goes with the data, not with the order of samples or
         views.
     callback, verbose : callable or None, bool
@@ -224,19 +221,12 @@ class MKMC(ModelSelection):
         self._set_convergence(solution)
         if self.groups_.max() > 0:
             model = model.decouple(self.groups_[order[samples]])
-        if self._is_checked(len(samples)) and self.n_components_ is not None:
-            self._warn_of_excess(form, self.n_components_)
         scales = dict(zip(names, form.scales, strict=True))
         self.center_, self.view_scales_ = form.center, np.array([scales[name] for name in X.names])
         self._train, self.model_ = X, model.pad(order[samples], len(X))
         if isinstance(self.model_, LowRankPlusDiagonal):
             self._moments = view_moments(X, self._form, self.model_)
             self._bases, self._coordinates = locate_absent(X, self._form, self.model_, self._moments)
-
-    def _is_checked(self, size: int) -> bool:
-        """Whether it is checked that the components are not too many: where hiding did not choose them."""
-        chosen = self.n_components in ("auto", "heldout") or self.status_ == Status.STOPPED.value
-        return not chosen and in_memory(self._train) and size <= MAX_HOLDOUT
 
     @property
     def _form(self) -> KernelForm:

@@ -274,7 +274,7 @@ def _impute_sums(view: ViewKernel, P: Array, h: Array) -> tuple[Array, Array, fl
     return Q_vh, Q_hh, value
 
 
-def evaluate_full(problem: VisibleProblem, point: Point) -> GradientEvaluation:
+def _evaluate_full(problem: VisibleProblem, point: Point) -> GradientEvaluation:
     """Penalised objective of a model, its gradient, and the preconditioner EM amounts to."""
     M = symmetrize(point[0])
     L = cholesky(M, "model")
@@ -301,7 +301,7 @@ def solve_full(
     """Descend from the start; one iteration is one step, mostly one evaluation."""
 
     def run(point: Point) -> GradientEvaluation:
-        return evaluate_full(problem, point)
+        return _evaluate_full(problem, point)
 
     stop = StoppingRule(tol, patience=SMALL_STEPS)
     descent = descend(

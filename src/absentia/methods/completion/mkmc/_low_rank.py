@@ -14,7 +14,7 @@ G being the cross moment of samples and factors, E the second moment of the fact
     logdet M_vv = logdet C + sum log d,   trace(M_vv^-1 Q) = sum(diag Q / d) - trace(C^-1 F' Q F).
 
 An EM step would regress each sample on the factors, over the views that see it: ``W_i = num_i A^-1``
-with ``num_i`` and ``A`` the sums of G's rows and of E over those views (:class:`Visibility`).  The prior
+with ``num_i`` and ``A`` the sums of G's rows and of E over those views (:class:`_Visibility`).  The prior
 enters as a pseudo-view Q = I seen by all.  The same sums give the gradient,
 
     dL/dW_i = (W_i A - num_i) / d_i,   dL/dlog d_i = 1/2 [c_i - (tr_i - 2 W_i num_i' + W_i A W_i') / d_i],
@@ -85,7 +85,7 @@ _BLOCK = 1 << 17
 
 
 @dataclass(frozen=True)
-class Visibility:
+class _Visibility:
     """Which views see which samples; those of a common pattern are a slice of `order`."""
 
     order: Array
@@ -188,7 +188,7 @@ class VisibleProblem:
     """
 
     views: Sequence[ViewKernel]
-    visibility: Visibility
+    visibility: _Visibility
     eps: float
     dtype: np.dtype[Any]
     total_diagonal: Array  # sum of the diagonals over the views that see a sample, and eps
@@ -199,7 +199,7 @@ class VisibleProblem:
         sees = np.zeros((size, len(views)), dtype=bool)
         for k, view in enumerate(views):
             sees[view.v, k] = True
-        visibility = Visibility.of(sees)
+        visibility = _Visibility.of(sees)
         position = invert_permutation(visibility.order)
         views = [ViewKernel(view.Q, position[view.v], view.weight) for view in views]
         total_diagonal, weight = np.full(size, eps), np.full(size, eps)

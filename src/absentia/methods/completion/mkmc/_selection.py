@@ -1,7 +1,6 @@
 """How many components a low-rank model gets: eigenvalue rules, and what predicts hidden samples best."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from absentia.core.linalg import invert_permutation
 from absentia.core.optimize import Point
 from absentia.data import AbsenceWarning, KernelViews
 from absentia.methods.completion._base import SubspaceCompleter
-from absentia.methods.completion._fill import MeanFill
 from absentia.methods.completion._holdout import Holdout
 from absentia.methods.completion.mkmc._coordinates import locate_absent, view_moments
 from absentia.methods.completion.mkmc._low_rank import VisibleProblem
@@ -28,10 +26,8 @@ _SHORT_TOL, _SHORT_STEPS = 1e-4, 30
 _RANK_PATIENCE, _HOPELESS = 3, 1.25
 #: Eigenvalues are not counted for ranks around one below this.
 _MIN_COUNTED_RANK = 32
-#: Up to so many samples the rank is selected, or checked, by hiding.
-MAX_HOLDOUT = 5000
-#: It is checked on so many of them, or on so many for each component.
-_CHECK_SAMPLES, _CHECK_SAMPLES_PER_COMPONENT = 1000, 10
+#: Up to so many samples the rank is selected by hiding.
+_MAX_HOLDOUT = 5000
 
 
 def _count_above(S: Array, threshold: float) -> int:
@@ -130,7 +126,7 @@ class ModelSelection(Iterative, SubspaceCompleter):
 
     def _selects_by_holdout(self, size: int) -> bool:
         """Whether ``n_components="auto"`` hides samples to select the form and the rank."""
-        quick = self.algorithm == "fast" and in_memory(self._train) and 2 <= size <= MAX_HOLDOUT
+        quick = self.algorithm == "fast" and in_memory(self._train) and 2 <= size <= _MAX_HOLDOUT
         return self.n_components == "auto" and self.covariance != "full" and quick
 
     def _select_rank(
@@ -171,7 +167,7 @@ class ModelSelection(Iterative, SubspaceCompleter):
                 )
             return self._count_components(views, size, "gk"), {}
         path = self._short_path(views, size, near) if short else _rank_path(size)
-        runs = self._short_runs(form, holdout.part, self._positions, max(path))
+        runs = self._short_runs(form, holdout.part, max(path))
 
         def complete(q: int) -> KernelViews:
             return self._complete_part(form, holdout.part, runs.problem, runs(q))
@@ -186,41 +182,13 @@ class ModelSelection(Iterative, SubspaceCompleter):
         path = _short_rank_path(size, self._count_components(views, size, "gk"))
         return path if near is None else [q for q in sorted({*path, near}) if near <= 2 * q <= 4 * near]
 
-    def _warn_of_excess(self, form: KernelForm, q: int) -> None:
-        """Warn if observed cells, hidden for once, are completed worse than by their mean."""
-        X, positions = self._subsample(max(_CHECK_SAMPLES, _CHECK_SAMPLES_PER_COMPONENT * q))
-        holdout = Holdout.of(X, self.random_state)
-        if not holdout.n_hidden:
-            return
-        runs = self._short_runs(form, holdout.part, positions, q)
-        error = holdout.error(self._complete_part(form, holdout.part, runs.problem, runs(q)))
-        mean = holdout.error(MeanFill("blocks").fit_transform(holdout.part))
-        if error > mean:
-            warn(
-                f"with {q} components {holdout.n_hidden} observed cells, hidden for a check, are completed "
-                f"worse (relative error {error:.2g}) than by the mean ({mean:.2g}): the model fits what "
-                "views do not share; try n_components='heldout', or fewer"
-            )
-
-    def _subsample(self, max_samples: int) -> tuple[KernelViews, Array]:
-        """At most so many of the samples with a view, and their positions in the order of draws."""
-        X, samples = self._train, np.flatnonzero(self._train.observed.any(axis=1))
-        if len(samples) <= max_samples:
-            return X, self._positions
-        drawn = make_generator(self.random_state).choice(len(samples), max_samples, replace=False)
-        chosen = np.sort(invert_permutation(self._positions)[drawn])
-        positions = invert_permutation(np.argsort(self._positions[chosen], kind="stable"))
-        return X[np.ix_(samples[chosen], samples[chosen])], positions
-
-    def _short_runs(
-        self, form: KernelForm, part: KernelViews, positions: Array, max_rank: int
-    ) -> ShortRuns:
+    def _short_runs(self, form: KernelForm, part: KernelViews, max_rank: int) -> ShortRuns:
         """Short runs on kernels of which some cells are hidden."""
         samples = np.flatnonzero(part.observed.any(axis=1))
         views = [view for view in form.view_kernels(part, samples) if len(view.v)]
         problem = VisibleProblem.of(views, len(samples), float(self.prior), self.dtype)
-        solver = replace(self._solver(), positions=positions)
-        return solver.short_runs(problem, max_rank, tol=max(self.tol, _SHORT_TOL), max_iter=_SHORT_STEPS)
+        tol = max(self.tol, _SHORT_TOL)
+        return self._solver().short_runs(problem, max_rank, tol=tol, max_iter=_SHORT_STEPS)
 
     def _complete_part(
         self, form: KernelForm, part: KernelViews, problem: VisibleProblem, point: Point

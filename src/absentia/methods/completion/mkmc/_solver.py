@@ -123,7 +123,7 @@ class Solver:
 
     def _start(self, problem: VisibleProblem, q: int, rescale: bool = True) -> Point:
         leading = self.leading_pairs(problem, q, rescale=rescale)
-        return start_from_leading(problem, self.noise, leading, q)
+        return _start_from_leading(problem, self.noise, leading, q)
 
     def _starts(self, problem: VisibleProblem, views: Sequence[ViewKernel], q: int) -> Iterator[Point]:
         yield self._start(problem, q)
@@ -157,9 +157,9 @@ class Solver:
         return ShortRuns(self, problem, max_rank, {"tol": tol, "max_iter": max_iter})
 
     def leading_pairs(self, problem: VisibleProblem, q: int, *, rescale: bool = True) -> _LeadingPairs:
-        """The `q` leading eigenpairs of the mean kernel; see :func:`leading_pairs`."""
+        """The `q` leading eigenpairs of the mean kernel; see :func:`_leading_pairs`."""
         rng = make_generator(self.random_state)
-        return leading_pairs(problem, q, rng, rescale=rescale, positions=self.positions)
+        return _leading_pairs(problem, q, rng, rescale=rescale, positions=self.positions)
 
     @property
     def noise(self) -> Noise:
@@ -183,7 +183,7 @@ class ShortRuns:
         if self.leading is None or q > len(self.leading.values):
             n_leading = max(q, min(max(2 * q, _MIN_LEADING), self.max_rank))
             self.leading = self.solver.leading_pairs(self.problem, n_leading)
-        first = _add_factors(start_from_leading(self.problem, noise, self.leading, q), self.point)
+        first = _add_factors(_start_from_leading(self.problem, noise, self.leading, q), self.point)
         self.point = solve_low_rank(self.problem, noise, first, **self.options).state.at.point
         return self.point
 
@@ -199,7 +199,7 @@ class _LeadingPairs(NamedTuple):
     counts: Array
 
 
-def leading_pairs(
+def _leading_pairs(
     problem: VisibleProblem,
     q: int,
     rng: np.random.Generator,
@@ -227,7 +227,7 @@ def leading_pairs(
     return _LeadingPairs(*_subspace_iteration(problem, root, q, X), counts)
 
 
-def start_from_leading(problem: VisibleProblem, noise: Noise, leading: _LeadingPairs, q: int) -> Point:
+def _start_from_leading(problem: VisibleProblem, noise: Noise, leading: _LeadingPairs, q: int) -> Point:
     """Probabilistic principal components of the mean kernel, of `q` of its leading eigenpairs."""
     values, vectors = leading.values[-q:], leading.vectors[:, -q:]
     trace = float(((problem.total_diagonal - problem.eps) / leading.counts).sum())
