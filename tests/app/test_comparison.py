@@ -82,7 +82,7 @@ def test_three_classes_as_a_series_of_numbers():
         np.searchsorted(np.quantile(factors[:, 0], [1 / 3, 2 / 3]), factors[:, 0]) + 5, index=views.ids
     )
     found = absentia.compare(
-        views, y.sample(frac=1, random_state=0), methods=["linear"], metric="log-loss", **SMALL
+        views, y.sample(frac=1, random_state=0), methods=["linear"], score="log-loss", **SMALL
     )
     told = checked(found, "classes", ["average", "linear"])
     assert told.metric.name == "log-loss"
@@ -92,7 +92,7 @@ def test_three_classes_as_a_series_of_numbers():
 
 def test_numbers():
     views, y = samples("numbers")
-    found = absentia.compare(views, y, methods=["linear-regression"], metric="RMSE", rates=(0.2,), **SMALL)
+    found = absentia.compare(views, y, methods=["linear-regression"], score="RMSE", rates=(0.2,), **SMALL)
     told = checked(found, "numbers", ["ridge-zero", "linear-regression"])
     assert {point.rate for point in told.curves} == {0.0, 0.2}
     assert found.best_estimator().predict(views).shape == (40,)

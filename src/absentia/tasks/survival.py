@@ -100,8 +100,8 @@ class SurvivalAnalysis(Task):
         times = np.unique(np.quantile(fitted.event_times_, _DECILES, method="lower"))
         return Predictions(risk, np.asarray(fitted.predict_survival_function(rows, times)), times)
 
-    def predict_prior(self, train: Array) -> Any:
-        return 0.0
+    def predict_prior(self, train: Array, n: int) -> Predictions:
+        return Predictions(np.zeros(n))
 
     def describe(self, fitted: Any, y: Array) -> dict[str, Any]:
         return {"events": int(y[:, 1].sum()), **super().describe(fitted, y)}
@@ -109,9 +109,12 @@ class SurvivalAnalysis(Task):
     def count_words(self, y: Array) -> list[str]:
         return [f"{int(y[:, 1].sum())} events"]
 
-    def judge(self, y: Array, predicted: Mapping[str, Array], fold: Array) -> dict[str, dict[str, Any]]:
+    def judge(
+        self, y: Array, predicted: Mapping[str, Predictions], fold: Array
+    ) -> dict[str, dict[str, Any]]:
         times = Survival(y[:, 0], y[:, 1] == 1)
-        return {name: {"concordance": concordance(times, risk, fold)} for name, risk in predicted.items()}
+        found = {name: concordance(times, said.values, fold) for name, said in predicted.items()}
+        return {name: {"concordance": one} for name, one in found.items()}
 
     def find_strength(self, fitted: Any) -> Any:
         """The penalty alpha, or one for each view."""

@@ -123,7 +123,7 @@ def test_what_cannot_be_is_refused_before_any_work(data, tmp_path):
     start = ("compare", "v.npz", "--labels", "y", "-o", tmp_path / "out")
     refused(run("compare", "v.npz", cwd=data), "-o FOLDER")
     refused(run(*start, "--methods", "avarage", cwd=data), "no method 'avarage'; did you mean average")
-    refused(run(*start, "--metric", "R2", cwd=data), "metric 'R2' is none of balanced accuracy")
+    refused(run(*start, "--score", "R2", cwd=data), "score 'R2' is none of balanced-accuracy")
     refused(run(*start, "--jobs", 0, cwd=data), "--jobs is a whole number from 1")
     refused(run(*start, "--repeats", 0, cwd=data), "repeats is a whole number of 1 or more, not 0")
     refused(run(*start, "--hide", 1.5, cwd=data), "hide is a share between 0 and 1, not 1.5")

@@ -224,7 +224,7 @@ def test_other_folders_are_refused(tmp_path):
 
 
 def test_a_metric_that_the_task_has_not_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="metric 'R2'"):
+    with pytest.raises(ValueError, match="score 'R2'"):
         Study(made_data("classes"), made_design("classes", metric="R2"), tmp_path)
 
 

@@ -230,7 +230,7 @@ class EarlyFusionClassifier(EarlyFusion, Classifier):
     loo_proba_ : ndarray of shape (n_samples, n_classes)
         Of logistic regression: probabilities of each training sample by the model without it; NaN for
         samples that were not learned from.
-    classes_, decision_weights_, names_in_, ids_, n_features_in_
+    classes_, decision_, names_in_, ids_, n_features_in_
 
     Examples
     --------
