@@ -29,7 +29,8 @@ def test_the_main_metric_comes_first():
     assert CLASSIFICATION.order_metrics("auc")[0].name == "AUC"  # as it is typed
     assert TASKS["survival"].order_metrics("uno-concordance")[0].name == "Uno concordance"
     with pytest.raises(
-        ValueError, match="score 'f1' is none of balanced-accuracy, accuracy, AUC, log-loss, which there are"
+        ValueError,
+        match="score 'f1' is none of balanced-accuracy, accuracy, AUC, log-loss, which there are",
     ):
         CLASSIFICATION.order_metrics("f1")
     with pytest.raises(ValueError, match="score 'cost' is none of .*; cost wants --costs"):

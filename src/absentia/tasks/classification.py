@@ -243,6 +243,8 @@ def balanced_accuracy(y: Array, right: Array) -> Interval:
 
 def decision_words(classifier: Any) -> str:
     """By what a class is decided, where that is not its probability alone; else nothing."""
+    if not hasattr(classifier, "predict_proba"):
+        return ""
     decision, names = classifier.decision_, np.asarray(classifier.classes_).tolist()
     if decision.ndim == 2:
         pairs = np.argwhere(decision > 0).tolist()

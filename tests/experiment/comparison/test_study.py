@@ -62,7 +62,7 @@ def test_why_trials_are_run_again(tmp_path):
     seeds = Study(study.data, made_design("completion", seed=1), tmp_path)
     assert set(seeds.outstanding().why) == {"the seed is another"}
     data = Study(made_data("completion", seed=1), made_design("completion"), tmp_path)
-    assert set(data.outstanding().why) == {"the data are others"}
+    assert set(data.outstanding().why) == {"the data, or what classes are decided by, are others"}
     more = Study(study.data, made_design("completion", repeats=4), tmp_path).outstanding()
     assert more.why == {"new": 3}
     assert more.reused == 9

@@ -368,10 +368,20 @@ def _render_classes(fit: Fit, validation: Validation, common: Mapping[str, Any])
         **_model_fields(fit.model, validation),
         tried=_candidate_rows(classifier),
         used=getattr(classifier, "sentence_", ""),
+        figures=_main_figures(fit),
         n_learned=seen.n_learned,
         **common,
     )
     return report.render_classification(story)
+
+
+def _main_figures(fit: Fit) -> list[tuple[str, str]]:
+    """The score that counts, with its words, where the page does not have it anyway."""
+    main = fit.task.metrics[0]
+    value = fit.scores[fit.plan.name][main.name]
+    if main.name in ("balanced accuracy", "accuracy") or value is None:
+        return []
+    return [(main.format(value), f"{main.name}, cross-validated, with {fit.plan.name}: {main.words}")]
 
 
 def _render_numbers(fit: Fit, validation: Validation, common: Mapping[str, Any]) -> str:

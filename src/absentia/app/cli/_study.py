@@ -193,7 +193,7 @@ def _as_json(comparison: Comparison) -> dict[str, Any]:
         "beyond default": recommendation.beyond_default,
         "winner": recommendation.winner,
         "simplest": recommendation.simplest,
-        "metric": results.metric.name,
+        "score": results.metric.name,
         "trials": {"done": results.done, "wanted": results.wanted},
         "methods": table.where(table.notna(), None).to_dict("records"),
         "page": str(comparison.study.folder / PAGE),

@@ -96,6 +96,7 @@ def _list_figures(story: ClassificationStory) -> list[tuple[str, str]]:
     n_all = format_number(max(story.n_all, n))
     n_views = format_count(story.n_views, "view")
     return [
+        *story.figures,
         (f"{100 * scores[story.method]:.1f}%", f"balanced accuracy, cross-validated, with {story.method}"),
         *others,
         (format_number(max(story.n_learned, n)), f"samples learned from, of {n_all}"),

@@ -78,6 +78,8 @@ class ClassificationStory(PredictionStory):
         Candidates of a chooser: name, accuracy, its mean over classes, log-loss, weight.
     used : str
         What the chooser made of them.
+    figures : sequence of pairs of texts
+        A number and what it is, first on the page: the score that counts, if it is no accuracy.
     rule : str
         Which class is predicted, after "What is predicted is the class"; empty: that of the highest score.
     parts : (n, V, classes), optional
@@ -106,6 +108,7 @@ class ClassificationStory(PredictionStory):
     tried: Sequence[Sequence[str]] = ()
     used: str = ""
     rule: str = ""
+    figures: Sequence[tuple[str, str]] = ()
     parts: Array | None = None
     exact: bool = False
     importance: Sequence[tuple[str, str, float]] = ()

@@ -405,6 +405,13 @@ _HIDDEN_WORDS = {
 }
 
 
+_DECISION_WORDS = {
+    "balanced": "the class with the largest probability over its frequency in training",
+    "accuracy": "the most probable class",
+    "costs": "the class of least expected cost",
+}
+
+
 def _make_facts(summary: ComparisonSummary) -> dict[str, str]:
     """By name, in words."""
     design, data, kind = summary.design, summary.data.data, summary.data.kind
@@ -426,6 +433,9 @@ def _make_facts(summary: ComparisonSummary) -> dict[str, str]:
             f"{count_folds(summary.data, design)} folds, {design.repeats} repeats, the same for every "
             "method; kernels, completion and all that is chosen come from the training part of a fold"
         )
+    if kind == "classes":
+        rule = summary.data.decision if isinstance(summary.data.decision, str) else "costs"
+        facts["decision"] = f"{_DECISION_WORDS[rule]}, by every method that gives probabilities"
     if design.repeats_of:
         fewer = ", ".join(f"{name} ({count})" for name, count in design.repeats_of.items())
         facts["fewer repeats"] = f"{fewer}: slow on data of this size"

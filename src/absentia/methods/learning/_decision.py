@@ -76,8 +76,8 @@ def align_costs(costs: Any, classes: Any) -> Array:
     if bad.any():
         k, j = np.argwhere(bad)[0]
         raise ValueError(
-            f"the cost of taking class {show_id(names[k])} for {show_id(names[j])} is {str(part.iloc[k, j])!r}; "
-            "a number from 0 on is wanted"
+            f"the cost of taking class {show_id(names[k])} for {show_id(names[j])} is "
+            f"{str(part.iloc[k, j])!r}; a number from 0 on is wanted"
         )
     if not values.any():
         raise ValueError("all costs are zero, so that no mistake matters; give those that do a cost")
