@@ -33,7 +33,7 @@ def test_the_main_metric_comes_first():
         match="score 'f1' is none of balanced-accuracy, accuracy, AUC, log-loss, which there are",
     ):
         CLASSIFICATION.order_metrics("f1")
-    with pytest.raises(ValueError, match="score 'cost' is none of .*; cost wants --costs"):
+    with pytest.raises(ValueError, match=r"score 'cost' is none of .*; cost wants --costs"):
         CLASSIFICATION.order_metrics("cost")
 
 
@@ -95,7 +95,7 @@ def test_risks_are_measured_by_concordance(rng):
     risk = rng.normal(size=30)
     wanted = concordance_index(y[:, 0], y[:, 1] == 1, risk)
     assert scores("survival", y, risk, None)["concordance"] == pytest.approx(wanted)
-    chance = {"concordance": 0.5, "Uno concordance": 0.5, "Brier score": None}
+    chance = {"concordance": 0.5, "Uno concordance": 0.5, "AUC over time": None, "Brier score": None}
     assert prior_scores("survival", y, y) == chance
     y[:, 1] = 0
     assert scores("survival", y, risk, None) == dict.fromkeys(chance)

@@ -17,6 +17,7 @@ from absentia.data.survival import (
     as_survival,
     concordance_index,
     concordant_pairs,
+    cumulative_dynamic_auc,
     integrated_brier_score,
     uno_concordance,
 )
@@ -40,6 +41,12 @@ class SurvivalAnalysis(Task):
             "share of comparable pairs whose risks are in order; a half is chance",
         ),
         Metric("Uno concordance", True, True, "the same, late events weighing as if nobody had been lost"),
+        Metric(
+            "AUC over time",
+            True,
+            True,
+            "chance that who has the event by a time has more risk than who has it later, mean over times",
+        ),
         Metric(
             "Brier score",
             False,
@@ -127,6 +134,10 @@ class SurvivalAnalysis(Task):
             scores["concordance"] = concordance_index(time, event, predicted.values)
             scores["Uno concordance"] = uno_concordance(time, event, predicted.values)
         if event.any() and predicted.times is not None:
+            seen = (predicted.times >= time[event].min()) & (predicted.times < time.max())
+            if seen.any():
+                at = predicted.times[seen]
+                scores["AUC over time"] = cumulative_dynamic_auc(time, event, predicted.values, at)[1]
             seen = predicted.times < time.max()
             probabilities = np.asarray(predicted.probabilities)[:, seen]
             if seen.sum() > 1:
