@@ -215,7 +215,9 @@ def cumulative_dynamic_auc(time: Any, event: Any, risk: Any, times: Any) -> tupl
     first, last = time[event].min(), time.max()
     rising = times.ndim == 1 and len(times) > 0 and bool((np.diff(times) > 0).all())
     if not rising or not first <= times[0] <= times[-1] < last:
-        raise ValueError(f"rising times from {first:g} on, before {last:g}, are wanted, not {times.tolist()}")
+        raise ValueError(
+            f"rising times from {first:g} on, before {last:g}, are wanted, not {times.tolist()}"
+        )
     if risk.shape != time.shape or not np.isfinite(risk).all():
         raise ValueError(f"risks must be {len(time)} numbers, one for each sample")
     weights = event / _followed(time, event, time, before=True)

@@ -343,13 +343,17 @@ class SurvivalModel(Learner):
         times : sequence of numbers, optional
             By default the times of training at which something happened, ``event_times_``.
         """
-        risk = self.predict(X)
+        check_is_fitted(self, "names_in_")
         at = self.event_times_ if times is None else np.atleast_1d(np.asarray(times, dtype=np.float64))
         if at.ndim != 1 or not np.isfinite(at).all():
             raise ValueError("times must be a list of finite numbers")
-        hazard = evaluate_steps(self.event_times_, self._hazard, at, 0.0)
         with np.errstate(over="ignore"):
-            return np.asarray(np.exp(-np.exp(risk)[:, None] * hazard))
+            return np.asarray(np.exp(-self._cumulative_hazard(X, at)))
+
+    def _cumulative_hazard(self, X: Any, times: Array) -> Array:
+        """Of samples up to each of the times, rows x times: all are proportional."""
+        hazard = evaluate_steps(self.event_times_, self._hazard, times, 0.0)
+        return np.asarray(np.exp(self.predict(X))[:, None] * hazard)
 
     def score(self, X: Any, y: Any) -> float:
         """The concordance index; `y` is in the order of the samples."""

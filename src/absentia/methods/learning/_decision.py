@@ -17,7 +17,6 @@ Of equals the more frequent class is taken, of equal costs the more probable one
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from absentia.core import Array
 from absentia.data import show_id
@@ -53,6 +52,8 @@ def align_costs(costs: Any, classes: Any) -> Array:
     array([[ 0.,  1.],
            [10.,  0.]])
     """
+    import pandas as pd
+
     names = [str(name) for name in classes]
     if isinstance(costs, np.ndarray):
         if costs.shape != (len(names), len(names)):
@@ -84,7 +85,10 @@ def align_costs(costs: Any, classes: Any) -> Array:
     return values
 
 
-def _read_mapping(costs: Any) -> pd.DataFrame:
+def _read_mapping(costs: Any) -> Any:
+    """A dict of dicts as a DataFrame."""
+    import pandas as pd
+
     try:
         return pd.DataFrame.from_dict({true: dict(row) for true, row in costs.items()}, orient="index")
     except (AttributeError, TypeError, ValueError):

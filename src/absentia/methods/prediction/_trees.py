@@ -105,10 +105,15 @@ class Trees:
         return np.asarray(total / max(total.sum(), np.finfo(np.float64).tiny))
 
     @classmethod
-    def of_forest(cls, forest: Any) -> Trees:
-        """Of a fitted ``RandomForestClassifier`` or ``-Regressor`` with one target."""
+    def of_forest(
+        cls, forest: Any, read: Callable[[Any], Array] = lambda tree: tree.value[:, 0, :]
+    ) -> Trees:
+        """Of a fitted forest; `read` gives values of the nodes of a tree, (nodes, outputs).
+
+        By default those of ``RandomForestClassifier`` and ``-Regressor`` with one target.
+        """
         trees = [tree.tree_ for tree in forest.estimators_]
-        values = np.concatenate([tree.value[:, 0, :] for tree in trees]).astype(np.float64)
+        values = np.concatenate([read(tree) for tree in trees]).astype(np.float64)
         if hasattr(forest, "classes_"):
             values /= values.sum(axis=1, keepdims=True)
         # scikit-learn before 1.9 has NaN where all that is observed is one value, which goes to the right
