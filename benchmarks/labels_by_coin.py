@@ -34,7 +34,7 @@ def make_noise(seed: int, n_features: int, n_views: int) -> tuple[Views, np.ndar
 
 
 def fit_scores(methods: list[str], X: Views, y: np.ndarray) -> Iterator[tuple[str, float]]:
-    """What ``fit`` prints of each method and of the baseline, and what a fitted model says of its members."""
+    """What ``fit`` prints of each method and of the baseline, and what a model says of its members."""
     plans = {method: CLASSIFICATION.plan(method, X) for method in methods}
     baselines = CLASSIFICATION.baseline_plans(plans[methods[0]], X)
     validation = cross_validate(CLASSIFICATION, X, y, {**plans, **baselines})

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from absentia import Views, io, models
+from absentia.app import _progress
 from absentia.tasks import CLASSIFICATION
 from helpers.command_line import refused, run, run_process
 from helpers.digit_samples import digit_views
@@ -538,3 +539,12 @@ def test_what_counts_is_the_users_choice(folder, tmp_path):
     refused(run(*start, "--costs", costs, cwd=folder), str(costs), "no row of class 'two'", "'zero', 'one'")
     number = ("fit", "train.npz", "--labels", "digit", "-o", model, "--method", "ridge", "--force")
     refused(run(*number, "--score", "accuracy", cwd=folder), "--score and --costs are of classes")
+
+
+def test_how_long_judging_takes_is_said_once_the_fit_is_there(folder, tmp_path, monkeypatch):
+    command = ("fit", "train.npz", "--labels", "labels.csv", "--method", "linear", "-o")
+    assert "judging" not in run(*command, tmp_path / "quick.npz", cwd=folder).stderr
+    times = iter(range(0, 10**6, 60))  # every look at the clock is a minute after the one before
+    monkeypatch.setattr(_progress, "clock", lambda: float(next(times)))
+    said = run(*command, tmp_path / "slow.npz", cwd=folder).stderr
+    assert re.search(r"judging it in folds beside baselines takes about \d+ min more", said)

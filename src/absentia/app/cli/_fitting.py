@@ -14,10 +14,11 @@ from sklearn.pipeline import Pipeline
 
 import absentia
 from absentia import experiment
-from absentia.app import report
+from absentia.app import _progress, report
 from absentia.app._progress import step_bar
 from absentia.app._terminal import (
     collect_warnings,
+    err,
     escape_text,
     format_command,
     out,
@@ -31,6 +32,7 @@ from absentia.app.cli._flags import made_with, make_table, parameters_in_words, 
 from absentia.core import limit_threads
 from absentia.data import Views
 from absentia.experiment import Validation
+from absentia.experiment.comparison import format_seconds
 from absentia.kernels import ViewKernels
 from absentia.methods import inspection, models
 from absentia.methods.catalogue import Entry, find, offered
@@ -48,6 +50,7 @@ from absentia.tasks import (
 )
 
 _TASKS = (CLASSIFICATION, REGRESSION, SURVIVAL)
+_LONG_SECONDS = 10.0  # from which on it is said how long something takes
 _FAMILIES = tuple(task.family for task in _TASKS)
 
 
@@ -147,9 +150,16 @@ def _learn(plan: Plan, training: TrainingData, validate: bool) -> tuple[Any, Val
     task, seen = training.task, training.validated
     plans = {plan.name: plan, **task.baseline_plans(plan, seen.data)} if validate else {}
     with step_bar(plan.name, experiment.count_steps(task, plan, plans, seen.y)) as tick:
+        begin = _progress.clock()
         model = task.learn(training.data, training.y, plan, tick)
         if not validate:
             return model, None
+        seconds = task.count_folds(seen.y) * (_progress.clock() - begin)
+        if seconds > _LONG_SECONDS:
+            words = (
+                f"fitted; judging it in folds beside baselines takes about {format_seconds(seconds)} more"
+            )
+            err.print(f"{words} (--no-report: not at all)", soft_wrap=True)
         return model, experiment.cross_validate(task, seen.data, seen.y, plans, tick)
 
 

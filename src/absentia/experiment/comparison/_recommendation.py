@@ -194,6 +194,10 @@ def _alternatives(evidence: Evidence, recommended: str) -> Iterator[str]:
     if default in expected:
         gap = _points(evidence, expected[recommended] - expected[default])
         yield f"{recommended} is expected {gap} better than {default}, the default."
+    elif default:
+        own = next((row for row in evidence.rows if row.method == default), None)
+        why = "" if own is None else own.left_out or (own.failed and "failed")
+        yield f"{default}, the default, is not judged here{f': it {why}' if why else ''}."
     top = max(expected, key=lambda method: (expected[method], method == recommended))
     if top != recommended:
         gap = _points(evidence, expected[top] - expected[recommended])

@@ -199,7 +199,7 @@ class ComparisonSummary:
             self.rows,
             self.differences,
             self.expectations,
-            self.data.task.default_method,
+            self.data.task.default_method if self.data.kind != "labels" else "",
         )
         verdict = recommend(evidence)
         if evidence.measured:
