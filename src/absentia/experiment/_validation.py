@@ -123,7 +123,7 @@ def cross_validate(
         said[task.prior_name].append(task.predict_prior(y[train], len(test)))
     place = np.argsort(np.concatenate([test for _, test in cut]))
     used = {name: tuple(values) for name, values in strengths.items()}
-    joined = {name: Predictions.join(parts).take(place) for name, parts in said.items()}
+    joined = {name: Predictions.join(parts, place) for name, parts in said.items()}
     return Validation(joined, fold, used, **details.fields())
 
 

@@ -60,18 +60,11 @@ class Predictions(NamedTuple):
     times: Array | None = None
 
     @classmethod
-    def join(cls, parts: "Sequence[Predictions]") -> "Predictions":
-        """Of one part after the other; probabilities where all have them and none is of times."""
-        values = np.concatenate([part.values for part in parts])
+    def join(cls, parts: "Sequence[Predictions]", order: Any = slice(None)) -> "Predictions":
+        """Of one part after the other, in that order; probabilities where all have them, none of times."""
+        values = np.concatenate([part.values for part in parts])[order]
         proba = [one.probabilities for one in parts if one.probabilities is not None and one.times is None]
-        return cls(values, np.concatenate(proba) if len(proba) == len(parts) else None)
-
-    def take(self, rows: Array) -> "Predictions":
-        """Of the samples at these positions."""
-        return self._replace(
-            values=self.values[rows],
-            probabilities=None if self.probabilities is None else self.probabilities[rows],
-        )
+        return cls(values, np.concatenate(proba)[order] if len(proba) == len(parts) else None)
 
 
 class PreparedTargets(NamedTuple):
@@ -258,9 +251,7 @@ class Task:
         """How many of what there are among the targets."""
         return []
 
-    def judge(
-        self, y: Array, predicted: Mapping[str, Predictions], fold: Array
-    ) -> dict[str, dict[str, Any]]:
+    def judge(self, y: Array, said: Mapping[str, Predictions], fold: Array) -> dict[str, dict[str, Any]]:
         """How well methods predict samples that they have not seen: a number or an interval by measure."""
         raise NotImplementedError
 

@@ -66,7 +66,7 @@ class Classification(Task):
         Metric("balanced accuracy", True, True, "share of samples that is right, mean over classes"),
         Metric("accuracy", True, True, "share of samples that is right"),
         Metric(
-            "AUC", True, True, "area under the ROC curve, each class against the rest, mean over classes"
+            "AUC", True, True, "area under the ROC curve of each class against the rest, mean over them"
         ),
         Metric("log-loss", False, False, "mean of -log of the probability given to the true class"),
     )
@@ -185,16 +185,14 @@ class Classification(Task):
     def count_words(self, y: Array) -> list[str]:
         return [f"{len(np.unique(y))} classes"]
 
-    def judge(
-        self, y: Array, predicted: Mapping[str, Predictions], fold: Array
-    ) -> dict[str, dict[str, Any]]:
+    def judge(self, y: Array, said: Mapping[str, Predictions], fold: Array) -> dict[str, dict[str, Any]]:
         """The main metric first; balanced accuracy has an interval."""
         classes, codes = np.unique(y, return_inverse=True)
         found = {}
-        for name, said in predicted.items():
-            own = said._replace(values=np.searchsorted(classes, said.values))
-            numbers: dict[str, Any] = self.scores(codes, own)
-            numbers["balanced accuracy"] = balanced_accuracy(y, said.values == y)
+        for name, one in said.items():
+            coded = one._replace(values=np.searchsorted(classes, one.values))
+            numbers: dict[str, Any] = self.scores(codes, coded)
+            numbers["balanced accuracy"] = balanced_accuracy(y, one.values == y)
             shown = dict.fromkeys([self.main_score, "balanced accuracy", "accuracy"])
             found[name] = {measure: numbers[measure] for measure in shown}
         return found

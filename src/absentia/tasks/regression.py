@@ -62,10 +62,8 @@ class Regression(Task):
     def predict_prior(self, train: Array, n: int) -> Predictions:
         return Predictions(np.full(n, train.mean()))
 
-    def judge(
-        self, y: Array, predicted: Mapping[str, Predictions], fold: Array
-    ) -> dict[str, dict[str, Any]]:
-        found = {name: errors(y, said.values) for name, said in predicted.items()}
+    def judge(self, y: Array, said: Mapping[str, Predictions], fold: Array) -> dict[str, dict[str, Any]]:
+        found = {name: errors(y, one.values) for name, one in said.items()}
         return {name: {"R2": one.r2, "RMSE": one.rmse, "MAE": one.mae} for name, one in found.items()}
 
     def find_strength(self, fitted: Any) -> float | None:

@@ -9,7 +9,7 @@ from absentia.app.report import CompletionStory, _comparison_details, _heatmaps,
 from absentia.app.report._heatmaps import _ABSENT, _LEVELS, _order_by_structure, _order_samples
 from absentia.core import Gram
 from absentia.data import KernelViews, Presence
-from absentia.experiment import findings as found
+from absentia.experiment import results as found
 from helpers.comparison_results import make_findings
 from helpers.report_data import decode, hide, make_story, views_of
 from helpers.report_pages import Page, section
