@@ -135,6 +135,8 @@ def load_data(folder: Path) -> TaskData:
     state, _ = read_state(path)
     try:
         loaded = deserialize(state.tree, state.arrays)
+        if isinstance(loaded, TaskData) and not isinstance(loaded.decision, str):
+            choose_decision(None, loaded.decision, loaded.classes)  # refuses what cannot be costs of these
     except (MemoryError, OSError):
         raise
     except Exception as error:  # whatever somebody may have put together
