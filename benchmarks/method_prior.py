@@ -4,10 +4,10 @@
     python benchmarks/method_prior.py --keep regret         # prints the table
 
 The records of ``predict_regret.py`` have what every method said of held-out samples of every task of
-``small_tasks.py``.  Here they are scored as ``compare`` does: a class is decided by its probability, and by
-probability over frequency where the method does so (``auto``); balanced accuracy by fold.  The mean over
-sets and the spread over tasks, less what chance adds to it (the corrected resampled variance of each
-task), go into ``absentia/experiment/comparison/_prior.py``, which has the table as it is printed.
+``small_tasks.py``.  Here they are scored as ``compare`` does: a class is decided by its probability over
+its frequency, whatever the method; balanced accuracy by fold.  The mean over sets and the spread over
+tasks, less what chance adds to it (the corrected resampled variance of each task), go into
+``absentia/experiment/comparison/_prior.py``, which has the table as it is printed.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def differences(result):
     """By method: mean difference from the simplest in a task, and its squared error; in shares."""
     said = {**result.said, "auto": result.combine(MEMBERS, SHARPNESS)}
     methods = [method for method in (*MEMBERS, *OTHERS, "auto") if method in said]
-    scores = {method: fold_scores(result, said[method], method == "auto") for method in methods}
+    scores = {method: fold_scores(result, said[method]) for method in methods}
     found = {}
     for method in methods:
         if method != SIMPLEST:
@@ -40,11 +40,11 @@ def differences(result):
     return found
 
 
-def fold_scores(result, proba, balanced):
+def fold_scores(result, proba):
     """Balanced accuracy in each fold."""
     scores = []
     for train, test in result.folds:
-        weights = 1 / np.bincount(result.y[train], minlength=proba.shape[1]) if balanced else 1.0
+        weights = 1 / np.bincount(result.y[train], minlength=proba.shape[1])
         right = (proba[test] * weights).argmax(axis=1) == result.y[test]
         scores.append(balanced_accuracy(result.y[test], right).value)
     return np.array(scores)

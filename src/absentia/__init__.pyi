@@ -57,6 +57,7 @@ from absentia.methods.prediction import EarlyFusionRegressor as EarlyFusionRegre
 from absentia.methods.prediction import EarlyFusionSurvival as EarlyFusionSurvival
 from absentia.methods.prediction import LateFusion as LateFusion
 from absentia.methods.prediction import PerLabel as PerLabel
+from absentia.methods.prediction import SurvivalForest as SurvivalForest
 from absentia.methods.prediction import ViewStacking as ViewStacking
 
 __version__: str

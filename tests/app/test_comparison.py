@@ -12,7 +12,7 @@ import absentia
 from absentia import ViewKernels, Views
 from absentia.app import comparison as comparing
 from absentia.app.comparison import Comparison, _count_bytes, count_jobs, make_design
-from absentia.experiment.comparison import Study, make_task_data
+from absentia.experiment.comparison import Study, fit_to_all, make_task_data
 from helpers.comparison_problems import made_views, targets
 from helpers.comparison_results import make_findings
 
@@ -82,7 +82,7 @@ def test_three_classes_as_a_series_of_numbers():
         np.searchsorted(np.quantile(factors[:, 0], [1 / 3, 2 / 3]), factors[:, 0]) + 5, index=views.ids
     )
     found = absentia.compare(
-        views, y.sample(frac=1, random_state=0), methods=["linear"], metric="log-loss", **SMALL
+        views, y.sample(frac=1, random_state=0), methods=["linear"], score="log-loss", **SMALL
     )
     told = checked(found, "classes", ["average", "linear"])
     assert told.metric.name == "log-loss"
@@ -92,7 +92,7 @@ def test_three_classes_as_a_series_of_numbers():
 
 def test_numbers():
     views, y = samples("numbers")
-    found = absentia.compare(views, y, methods=["linear-regression"], metric="RMSE", rates=(0.2,), **SMALL)
+    found = absentia.compare(views, y, methods=["linear-regression"], score="RMSE", rates=(0.2,), **SMALL)
     told = checked(found, "numbers", ["ridge-zero", "linear-regression"])
     assert {point.rate for point in told.curves} == {0.0, 0.2}
     assert found.best_estimator().predict(views).shape == (40,)
@@ -260,7 +260,7 @@ def test_a_page_is_written(tmp_path):
         ({"random_state": True}, "random_state is a whole number"),
         ({"repeats": 1.5}, "repeats is a whole number"),
         ({"cv": 1}, "cv is a whole number of 2 or more"),
-        ({"metric": "f1"}, "metric 'f1' is none of"),
+        ({"score": "f1"}, "score 'f1' is none of"),
         ({"methods": ["mkll"]}, "mkl"),
         ({"hide": 1.5}, "hide is a share"),
         ({"mechanism": "mnar"}, "mechanism is one of"),
@@ -358,3 +358,19 @@ def test_times_and_events_are_compared():
     again = absentia.compare(views, frame, methods=["cox"], **SMALL)
     pd.testing.assert_series_equal(again.table()["concordance"], table["concordance"])
     assert found.best_estimator().predict(views[:3]).shape == (3,)
+
+
+def test_all_methods_that_give_probabilities_decide_by_the_same_rule():
+    """Classes 3 : 1; of each rule, what it makes of each method's probabilities, by hand."""
+    views, factors = made_views(48)
+    y = np.where(factors[:, 0] > np.quantile(factors[:, 0], 0.75), "rare", "usual")
+    costs = {"rare": {"usual": 10}, "usual": {"rare": 1}}
+    weights = {"balanced": [4, 4 / 3], "accuracy": [1, 1], "costs": [10, 1]}
+    rules = {(None, None): "balanced", ("accuracy", None): "accuracy", ("auc", "given"): "costs"}
+    for method in ("average", "linear", "auto"):
+        for (score, given), rule in rules.items():
+            data = make_task_data(views, y).judged_by(score, given and costs)
+            model = fit_to_all(data, method)
+            said = model.predict(views)
+            by_hand = model.predict_proba(views) * weights[rule]
+            np.testing.assert_array_equal(said, np.array(["rare", "usual"])[by_hand.argmax(axis=1)])

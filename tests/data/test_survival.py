@@ -173,6 +173,35 @@ def test_concordance_after_uno_is_that_of_other_packages():
     assert survival.uno_concordance(time, event, risk) == pytest.approx(wanted)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_areas_over_time_are_those_of_pairs(seed):
+    """Against a version pair by pair, with equal times, events and censorings together, and equal risks."""
+    rng = np.random.default_rng(seed)
+    time, event = rng.integers(1, 9, size=40).astype(float), rng.random(40) < 0.6
+    risk = np.round(-0.3 * time + rng.normal(size=40))
+    times = np.unique(time[event])[:-1]
+    wanted, mean = cox.cumulative_dynamic_auc(time, event, risk, times)
+    found = survival.cumulative_dynamic_auc(time, event, risk, times)
+    np.testing.assert_allclose(found[0], wanted, rtol=1e-12)
+    assert found[1] == pytest.approx(mean, rel=1e-12)
+
+
+def test_areas_over_time_are_those_of_scikit_survival():
+    """What cumulative_dynamic_auc of version 0.28 gives of twelve samples at three times."""
+    time = [0.72, 1.04, 0.58, 0.34, 0.22, 1.11, 0.02, 1.34, 0.12, 0.1, 0.55, 0.32]
+    event = [1, 1, 1, 0, 1, 0, 1, 0, 0, 0, 1, 1]
+    risk = [-1.3, -1.1, -0.5, -2.4, -0.7, -4.4, -0.8, -1.8, -1.4, -0.3, 0.3, -0.9]
+    areas, mean = survival.cumulative_dynamic_auc(time, event, risk, [0.22, 0.55, 0.72])
+    np.testing.assert_allclose(areas, [0.75, 0.85855513, 0.93844924], atol=1e-8)
+    assert mean == pytest.approx(0.8568215037985022)
+
+
+@pytest.mark.parametrize("times", [[], [2, 1], [0.5], [4], [[1, 2]]])
+def test_times_without_an_area_are_refused(times):
+    with pytest.raises(ValueError, match="rising times from 1 on, before 4, are wanted"):
+        survival.cumulative_dynamic_auc([1, 2, 3, 4], [1, 1, 0, 0], [4, 3, 2, 1], times)
+
+
 def test_concordance_after_uno_does_not_hang_on_how_long_samples_are_followed():
     """Risks that tell early events only: Harrell's C rises as late ones are censored, Uno's stays."""
     rng = np.random.default_rng(0)

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from absentia.experiment import findings as public
+from absentia.experiment import results as public
 from absentia.experiment.results import (
     ComparisonResults,
     Difference,

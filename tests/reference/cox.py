@@ -1,4 +1,4 @@
-"""Cox's partial likelihood, its penalised maximum and the concordance index, one sample at a time."""
+"""Cox's partial likelihood, its penalised maximum, concordance and areas, one sample at a time."""
 
 import numpy as np
 from scipy.optimize import minimize
@@ -40,3 +40,29 @@ def concordance(time, event, risk):
                 pairs += 1
                 right += 1.0 if risk[i] > risk[j] else 0.5 if risk[i] == risk[j] else 0.0
     return right / pairs
+
+
+def survives(time, event, t, before=False):
+    """Kaplan and Meier's share without event after t, or just before it, one sample after the other."""
+    share = 1.0
+    for s in sorted(set(time[event])):
+        if s < t or (s == t and not before):
+            share *= 1 - sum(event & (time == s)) / sum(time >= s)
+    return share
+
+
+def cumulative_dynamic_auc(time, event, risk, times):
+    """Pair by pair; the mean over times by how many samples have the event between them."""
+    areas, shares = [], []
+    for k, t in enumerate(times):
+        right = pairs = 0.0
+        for i in range(len(time)):
+            for j in range(len(time)):
+                if time[i] <= t and event[i] and time[j] > t:
+                    weight = 1 / survives(time, ~event, time[i], before=True)
+                    pairs += weight
+                    right += weight * (1.0 if risk[i] > risk[j] else 0.5 if risk[i] == risk[j] else 0.0)
+        areas.append(right / pairs)
+        earlier = survives(time, event, times[k - 1]) if k else 1.0
+        shares.append(earlier - survives(time, event, t))
+    return np.array(areas), np.average(areas, weights=shares)

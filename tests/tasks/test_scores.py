@@ -26,10 +26,15 @@ def test_the_main_metric_comes_first():
     assert [m.name for m in TASKS["numbers"].order_metrics()] == ["R2", "RMSE"]
     assert [m.name for m in TASKS["numbers"].order_metrics("RMSE")] == ["RMSE", "R2"]
     assert set(CLASSIFICATION.order_metrics("AUC")) == set(CLASSIFICATION.metrics)
+    assert CLASSIFICATION.order_metrics("auc")[0].name == "AUC"  # as it is typed
+    assert TASKS["survival"].order_metrics("uno-concordance")[0].name == "Uno concordance"
     with pytest.raises(
-        ValueError, match="metric 'f1' is none of balanced accuracy, accuracy, AUC, log-loss"
+        ValueError,
+        match="score 'f1' is none of balanced-accuracy, accuracy, AUC, log-loss, which there are",
     ):
         CLASSIFICATION.order_metrics("f1")
+    with pytest.raises(ValueError, match=r"score 'cost' is none of .*; cost wants --costs"):
+        CLASSIFICATION.order_metrics("cost")
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -52,7 +57,7 @@ def test_a_fit_is_judged_by_what_compare_ranks_by():
         *("balanced accuracy", "R2", "concordance")
     ]
     y, said = np.repeat(["many", "few"], [8, 2]), np.repeat(["many", "few", "many"], [8, 1, 1])
-    found = CLASSIFICATION.judge(y, {"it": said}, np.zeros(10, int))["it"]
+    found = CLASSIFICATION.judge(y, {"it": Predictions(said)}, np.zeros(10, int))["it"]
     assert list(found) == ["balanced accuracy", "accuracy"]
     assert found["balanced accuracy"].value == pytest.approx(0.75)  # (8 / 8 + 1 / 2) / 2
     assert found["accuracy"] == pytest.approx(0.9)
@@ -90,7 +95,7 @@ def test_risks_are_measured_by_concordance(rng):
     risk = rng.normal(size=30)
     wanted = concordance_index(y[:, 0], y[:, 1] == 1, risk)
     assert scores("survival", y, risk, None)["concordance"] == pytest.approx(wanted)
-    chance = {"concordance": 0.5, "Uno concordance": 0.5, "Brier score": None}
+    chance = {"concordance": 0.5, "Uno concordance": 0.5, "AUC over time": None, "Brier score": None}
     assert prior_scores("survival", y, y) == chance
     y[:, 1] = 0
     assert scores("survival", y, risk, None) == dict.fromkeys(chance)

@@ -98,9 +98,11 @@ def test_every_metric_is_what_it_is_called():
     assert list(found) == [metric.name for metric in SURVIVAL.metrics]
     assert found["concordance"] == survival.concordance_index(*y, risk)
     assert found["Uno concordance"] == survival.uno_concordance(*y, risk)
+    assert found["AUC over time"] == survival.cumulative_dynamic_auc(*y, risk, times)[1]
     assert found["Brier score"] == survival.integrated_brier_score(*y, said, times)
     late = Predictions(risk, said, times + y.time.max())
     assert SURVIVAL.scores(np.column_stack(y), late)["Brier score"] is None
+    assert SURVIVAL.scores(np.column_stack(y), late)["AUC over time"] is None
     none = SURVIVAL.scores(np.column_stack([y.time, np.zeros(60)]), Predictions(risk))
     assert set(none.values()) == {None}
 

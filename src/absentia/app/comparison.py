@@ -142,7 +142,8 @@ def compare(
     hide: float = 0.2,
     repeats: int = 5,
     cv: int = 5,
-    metric: str | None = None,
+    score: str | None = None,
+    costs: Any = None,
     n_jobs: int | None = None,
     time_limit: float | None = None,
     random_state: int = 0,
@@ -174,9 +175,13 @@ def compare(
         Share of the observed cells to hide, where nothing is predicted.
     repeats, cv : int
         Repeats of the folds (of the hiding), and folds.
-    metric : str, optional
-        The main metric; by default balanced accuracy, R2, concordance, AUC (several labels) or ARE
-        (completion).
+    score : str, optional
+        What counts: methods are ranked by it, and all that give probabilities of classes decide so that it
+        is best.  Of classes "balanced-accuracy" (the default), "accuracy", "log-loss", "auc" or "cost"; by
+        default R2, concordance, AUC (several labels) or ARE (completion) elsewhere.
+    costs : dict of dicts or DataFrame, optional
+        Of mistakes between classes, ``costs[true][predicted]``: classes are decided by the least expected
+        cost, and methods ranked by the mean cost unless `score` says otherwise.
     n_jobs : int, optional
         Processes; None is one for each core, 1 this process.
     time_limit, memory_limit : number, optional
@@ -219,9 +224,9 @@ def compare(
     (True, 2)
     """
     counts = {name: _whole(name, value) for name, value in (("repeats", repeats), ("cv", cv))}
-    given = {"metric": metric, "hide": hide, "mechanism": mechanism, "rates": tuple(rates), **counts}
+    given = {"metric": score, "hide": hide, "mechanism": mechanism, "rates": tuple(rates), **counts}
     limits = {"equivalence": equivalence, "time_limit": time_limit, "memory_limit": memory_limit}
-    task_data = make_task_data(data, y, kernel)
+    task_data = make_task_data(data, y, kernel).judged_by(score, costs)
     design = make_design(task_data, methods, seed=_whole("random_state", random_state), **given, **limits)
     comparison = _open_folder(folder, task_data, design)
     pool = Pool(count_jobs(n_jobs, task_data.data))

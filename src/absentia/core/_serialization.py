@@ -158,6 +158,8 @@ class _Writer:
             return {_KIND: "scalar", "of": self.write_array(np.array(value), what)}
         if isinstance(value, datetime.date) and type(value).__name__ in _DATES:
             return {_KIND: type(value).__name__, "text": value.isoformat()}
+        if hasattr(value, "columns") and hasattr(value, "to_dict"):  # a table is kept as a dict of its rows
+            value = value.to_dict(orient="index")
         if type(value) is list:
             return self.write_items(value, what)
         if type(value) is tuple:

@@ -3,7 +3,8 @@
 A target is a time and an event for each sample: where the event is True the time is when it happened,
 elsewhere how long nothing had happened.  :func:`as_survival` takes such targets in the forms that people
 have; :func:`kaplan_meier` and :func:`log_rank` are what they are read with, :func:`concordance_index`,
-:func:`uno_concordance` and :func:`integrated_brier_score` what predictions are judged by.
+:func:`uno_concordance`, :func:`cumulative_dynamic_auc` and :func:`integrated_brier_score` what predictions
+are judged by.
 """
 
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ __all__ = [
     "Survival",
     "as_survival",
     "concordance_index",
+    "cumulative_dynamic_auc",
     "integrated_brier_score",
     "kaplan_meier",
     "log_rank",
@@ -174,6 +176,59 @@ def uno_concordance(time: Any, event: Any, risk: Any, *, tau: float | None = Non
     if not pairs.any():
         raise ValueError("no two samples can be compared: nobody had the event before another's time")
     return float(right.sum() / pairs.sum())
+
+
+def cumulative_dynamic_auc(time: Any, event: Any, risk: Any, times: Any) -> tuple[Array, float]:
+    r"""Area under the ROC curve at each of some times: who has had the event by then, against who has not.
+
+    With :math:`r_i` the risk and :math:`G` the share of samples that are followed for longer (Uno et al.,
+    JASA 102, 2007; Hung and Chiang, Canadian Journal of Statistics 38, 2010), equal risks counting half,
+
+    .. math:: AUC(t) = \frac{\sum_{i,j} [t_i \le t, event_i]\, [t_j > t]\, [r_i > r_j] / G(t_i-)}
+              {\sum_i [t_i \le t, event_i] / G(t_i-) \; \sum_j [t_j > t]}
+
+    0.5 is what chance gives, 1 is perfect.  Censoring must not depend on what the risk is predicted from.
+
+    Parameters
+    ----------
+    time, event : array of shape (n_samples,)
+        When, and whether it happened.
+    risk : array of shape (n_samples,)
+        Higher: earlier events are expected.
+    times : array of shape (n_times,)
+        Rising, from the first event on and before the last time at which a sample was seen.
+
+    Returns
+    -------
+    auc : array of shape (n_times,)
+    mean : float
+        Over the times, each weighted by the share of samples that have the event since the one before
+        (Kaplan-Meier).
+
+    Examples
+    --------
+    >>> cumulative_dynamic_auc([1, 2, 3, 4], [1, 1, 1, 0], [0.9, 0.1, 0.2, 0.3], [1, 2])
+    (array([1. , 0.5]), 0.75)
+    """
+    time, event = _check_survival(time, event, np.arange(len(time)))
+    risk, times = np.asarray(risk, dtype=np.float64), np.atleast_1d(np.asarray(times, dtype=np.float64))
+    first, last = time[event].min(), time.max()
+    rising = times.ndim == 1 and len(times) > 0 and bool((np.diff(times) > 0).all())
+    if not rising or not first <= times[0] <= times[-1] < last:
+        raise ValueError(
+            f"rising times from {first:g} on, before {last:g}, are wanted, not {times.tolist()}"
+        )
+    if risk.shape != time.shape or not np.isfinite(risk).all():
+        raise ValueError(f"risks must be {len(time)} numbers, one for each sample")
+    weights = event / _followed(time, event, time, before=True)
+    areas = np.empty(len(times))
+    for k, t in enumerate(times.tolist()):
+        had, free = (time <= t) & event, np.sort(risk[time > t])
+        ranks = np.searchsorted(free, risk[had], "left") + np.searchsorted(free, risk[had], "right")
+        areas[k] = weights[had] @ ranks / (2 * len(free) * weights[had].sum())
+    curve = kaplan_meier(time, event)
+    share = -np.diff(evaluate_steps(curve.times, curve.survival, times, 1.0), prepend=1.0)
+    return areas, float(share @ areas / share.sum())
 
 
 def _followed(time: Array, event: Array, at: Array, before: bool = False) -> Array:

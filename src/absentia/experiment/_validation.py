@@ -20,7 +20,7 @@ from absentia.data import KernelViews, Views
 from absentia.kernels import ViewKernels
 from absentia.methods import inspection
 from absentia.methods.models import Model
-from absentia.tasks import Plan, Task, make_kernels, order_samples, take_samples
+from absentia.tasks import Plan, Predictions, Task, make_kernels, order_samples, take_samples
 
 MAX_GAIN_SAMPLES = 60  # whose absent views are tried, those of least certainty first
 _GAIN_DRAWS = 10  # values tried of each absent view
@@ -43,7 +43,7 @@ class Validation:
 
     Attributes
     ----------
-    predicted : mapping of str to (n,)
+    said : mapping of str to Predictions
         By method: first the one that is judged, then baselines, last what knows nothing of a sample.
     fold : (n,) int
         Where each sample was held out.
@@ -51,19 +51,28 @@ class Validation:
         C, penalty or alpha of a method in every fold, if it has one.
     without : (n, V), optional
         What the first method predicts if a view is hidden from a sample.
-    probabilities, scores : (n, classes), optional
-        Of the first method, where it has them.
+    scores : (n, classes), optional
+        Of the first method.
     gains : sequence of Gain, optional
         What one more view is worth; None: it cannot be told.
     """
 
-    predicted: Mapping[str, Array]
+    said: Mapping[str, Predictions]
     fold: Array
     strengths: Mapping[str, tuple[Any, ...]]
     without: Array | None = None
-    probabilities: Array | None = None
     scores: Array | None = None
     gains: Sequence[Gain] | None = None
+
+    @property
+    def predicted(self) -> dict[str, Array]:
+        """Classes, numbers or risks (n,) by method."""
+        return {name: one.values for name, one in self.said.items()}
+
+    @property
+    def probabilities(self) -> Array | None:
+        """Of the classes by the first method (n, classes), where it has them."""
+        return next(iter(self.said.values())).probabilities
 
     @property
     def n_folds(self) -> int:
@@ -89,8 +98,7 @@ def cross_validate(
     first = next(iter(plans))
     order = order_samples(data, *task.order_keys(y))
     cut = task.make_folds(order, y, task.count_folds(y), seed)
-    column = y if y.ndim == 1 else y[:, 0]
-    predicted = {name: np.empty_like(column) for name in (*plans, task.prior_name)}
+    said: dict[str, list[Predictions]] = {name: [] for name in (*plans, task.prior_name)}
     strengths: dict[str, list[Any]] = {name: [] for name in plans}
     details = _Details(task, data, y, len(cut))
     fold = np.zeros(len(y), dtype=int)
@@ -101,15 +109,16 @@ def cross_validate(
             with warnings.catch_warnings(action="ignore"):  # those of the fit to all samples are to be read
                 kernels, X, rows = part.prepare(plan)
                 fitted = plan.fit(X, y[train], tick)
-                said = task.predict(fitted, rows)
-                predicted[name][test] = said.values
+                said[name].append(task.predict(fitted, rows))
                 if name == first:
-                    details.read(fitted, kernels, rows, said, train, test)
+                    details.read(fitted, kernels, rows, said[name][-1], train, test)
             if (strength := task.find_strength(fitted)) is not None:
                 strengths[name].append(strength)
-        predicted[task.prior_name][test] = task.predict_prior(y[train])
+        said[task.prior_name].append(task.predict_prior(y[train], len(test)))
+    place = np.argsort(np.concatenate([test for _, test in cut]))
     used = {name: tuple(values) for name, values in strengths.items()}
-    return Validation(predicted, fold, used, **details.fields())
+    joined = {name: Predictions.join(parts, place) for name, parts in said.items()}
+    return Validation(joined, fold, used, **details.fields())
 
 
 class _Fold:
@@ -140,7 +149,6 @@ class _Details:
         self.without = (
             np.empty(data.observed.shape, dtype=y.dtype) if "hidden views" in task.sections else None
         )
-        self.probabilities: Array | None = None
         self.scores: Array | None = None
         self.gains: list[Gain] | None = None
         self._share = -(-MAX_GAIN_SAMPLES // n_folds)
@@ -150,7 +158,7 @@ class _Details:
         return len(np.unique(self.y))
 
     def fields(self) -> dict[str, Any]:
-        names = ("without", "probabilities", "scores", "gains")
+        names = ("without", "scores", "gains")
         return {name: getattr(self, name) for name in names}
 
     def read(self, fitted: Any, kernels: Any, rows: Any, said: Any, train: Array, test: Array) -> None:
@@ -163,16 +171,12 @@ class _Details:
         if self.scores is None:
             self.scores = np.zeros(shape)
         self.scores[test] = _score_classes(fitted, rows)
-        if said.probabilities is None:
+        if said.probabilities is None or not isinstance(self.data, Views):
             return
-        if self.probabilities is None:
-            self.probabilities = np.zeros(shape)
-            self.gains = [] if isinstance(self.data, Views) else None
-        self.probabilities[test] = said.probabilities
-        if self.gains is not None:
-            doubtful = np.argsort(-entropy(said.probabilities, axis=1), kind="stable")
-            lacks = np.asarray((~self.data.observed[test]).any(axis=1))
-            self._try_views(Model(fitted, kernels), train, test[doubtful[lacks[doubtful]][: self._share]])
+        self.gains = self.gains or []
+        doubtful = np.argsort(-entropy(said.probabilities, axis=1), kind="stable")
+        lacks = np.asarray((~self.data.observed[test]).any(axis=1))
+        self._try_views(Model(fitted, kernels), train, test[doubtful[lacks[doubtful]][: self._share]])
 
     def _try_views(self, model: Model, train: Array, test: Array) -> None:
         assert isinstance(self.data, Views)

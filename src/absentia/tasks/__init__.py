@@ -13,8 +13,9 @@ from absentia.tasks.classification import (
     Classification,
     Multilabel,
     balanced_accuracy,
+    choose_decision,
+    decision_words,
     is_unknown,
-    weight_words,
 )
 from absentia.tasks.completion import KernelCompletion, row_errors, score_hidden_rows
 from absentia.tasks.regression import Regression

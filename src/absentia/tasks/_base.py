@@ -59,6 +59,13 @@ class Predictions(NamedTuple):
     probabilities: Array | None = None
     times: Array | None = None
 
+    @classmethod
+    def join(cls, parts: "Sequence[Predictions]", order: Any = slice(None)) -> "Predictions":
+        """Of one part after the other, in that order; probabilities where all have them, none of times."""
+        values = np.concatenate([part.values for part in parts])[order]
+        proba = [one.probabilities for one in parts if one.probabilities is not None and one.times is None]
+        return cls(values, np.concatenate(proba)[order] if len(proba) == len(parts) else None)
+
 
 class PreparedTargets(NamedTuple):
     """Positions of the samples that can be learned from, their targets, and names of classes or labels."""
@@ -95,9 +102,9 @@ class Task:
     name: ClassVar[str]
     family: ClassVar[Family]  # of the methods in the catalogue
     simplest: ClassVar[str]  # the method that ``compare`` holds all others against
-    metrics: ClassVar[tuple[Metric, ...]]  # the first is what methods are ranked by
+    metrics: tuple[Metric, ...]  # the first is what methods are ranked by
     pattern_metric: ClassVar[Metric | None] = None  # of samples that have the same views
-    prior_name: ClassVar[str] = ""  # what a prediction that knows nothing of a sample is called
+    prior_name: str = ""  # what a prediction that knows nothing of a sample is called
     sections: ClassVar[frozenset[str]] = frozenset()  # of a fit's page: "hidden views", "gains"
     max_validated: ClassVar[int | None] = None  # samples that a fit is cross-validated on at most
     wanted: ClassVar[str] = ""  # labels that methods of this task learn from, in words
@@ -228,8 +235,8 @@ class Task:
     def _remarks(self, fitted: Any, rows: Any) -> list[str]:
         return [self.no_view if blind else "" for blind in fitted.unusable(rows)]
 
-    def predict_prior(self, train: Array) -> Any:
-        """What is predicted of every sample if nothing is known but the training targets."""
+    def predict_prior(self, train: Array, n: int) -> Predictions:
+        """What is predicted of `n` samples if nothing is known but the training targets."""
         raise NotImplementedError
 
     def describe(self, fitted: Any, y: Array) -> dict[str, Any]:
@@ -244,7 +251,7 @@ class Task:
         """How many of what there are among the targets."""
         return []
 
-    def judge(self, y: Array, predicted: Mapping[str, Array], fold: Array) -> dict[str, dict[str, Any]]:
+    def judge(self, y: Array, said: Mapping[str, Predictions], fold: Array) -> dict[str, dict[str, Any]]:
         """How well methods predict samples that they have not seen: a number or an interval by measure."""
         raise NotImplementedError
 
@@ -258,7 +265,7 @@ class Task:
 
     def prior_scores(self, y: Array, train: Array) -> dict[str, float | None]:
         """Scores of predictions that know nothing but the training targets."""
-        return self.scores(y, Predictions(np.full(len(y), self.predict_prior(train))))
+        return self.scores(y, self.predict_prior(train, len(y)))
 
     def sample_scores(self, y: Array, values: Array) -> Array:
         """How well each sample is predicted, to be averaged by pattern of views; NaN: it cannot be told."""
@@ -273,10 +280,16 @@ class Task:
         return True
 
     def order_metrics(self, main: str | None = None) -> tuple[Metric, ...]:
-        """The metrics, `main` first."""
-        names = [metric.name for metric in self.metrics]
-        if main is not None and main not in names:
-            raise ValueError(
-                f"metric {main!r} is none of {', '.join(names)}, which there are for {self.name}"
-            )
-        return tuple(sorted(self.metrics, key=lambda metric: main is not None and metric.name != main))
+        """The metrics, `main` first: by its name in any case, with hyphens for spaces."""
+        if main is None:
+            return self.metrics
+        first = [metric for metric in self.metrics if _spell(metric.name) == _spell(main)]
+        if not first:
+            names = ", ".join(metric.name.replace(" ", "-") for metric in self.metrics)
+            more = "; cost wants --costs, costs of mistakes" if _spell(main) == "cost" else ""
+            raise ValueError(f"score {main!r} is none of {names}, which there are for {self.name}{more}")
+        return (*first, *(metric for metric in self.metrics if metric not in first))
+
+
+def _spell(name: str) -> str:
+    return name.lower().replace("-", " ").replace("_", " ")

@@ -60,12 +60,15 @@ class Plan:
         None: as the estimator has it.
     entry : Entry, optional
         Of the catalogue, which says what the method takes; without it the estimator does.
+    decision : "balanced", "accuracy" or costs, optional
+        What a classifier decides by once it is fitted; None: as it does by itself.
     """
 
     estimator: Any
     kernel: str | ViewKernels = "rbf"
     C: float | None = None
     entry: Entry | None = None
+    decision: Any = None
 
     @property
     def takes(self) -> str:
@@ -141,7 +144,8 @@ class Plan:
         if self.C is not None:
             estimator.set_params(C=self.C)
         with _show_steps(estimator, tick, self.n_steps):
-            return estimator.fit(X, y)
+            fitted = estimator.fit(X, y)
+        return fitted if self.decision is None else fitted.set_decision(self.decision)
 
 
 def make_kernels(data: Views | KernelViews, kernel: Any) -> tuple[ViewKernels | None, KernelViews]:

@@ -1,8 +1,7 @@
 """Classes: each sample is of one, or has any number of labels, of some of which it is unknown.
 
-A class is decided by probabilities where there are any: the predicted class has the largest product of its
-probability and its weight.  Weights are 1, but for methods that favour rare classes and say by how much
-(:func:`_class_weights`).
+A class is decided from probabilities where there are any, by one rule for all methods that are judged
+together (:func:`choose_decision`): the best for balanced accuracy, for accuracy, or for costs of mistakes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,7 @@ from absentia.data import AbsenceWarning, KernelViews, Views, choose_n_folds, sh
 from absentia.kernels import CombineKernels
 from absentia.methods.catalogue import Entry
 from absentia.methods.completion import CVKT
-from absentia.methods.learning import AverageKernelSVC
+from absentia.methods.learning import align_costs
 from absentia.methods.matrix import PMAClassifier
 from absentia.methods.models import Model, check_scores
 from absentia.methods.prediction import PerLabel
@@ -36,18 +35,38 @@ from absentia.tasks._plan import Plan
 
 _MIN_CLASS_SIZE = 3  # with fewer samples, some fold's training part could not be split again
 _MIN_PROBABILITY = 1e-6  # in logarithms
-_AVERAGED, _MAJORITY = "averaged kernel SVM", "most frequent class"
+_MAX_MISTAKES = 6  # whose costs are said
+_AVERAGED, _MAJORITY, _CHEAPEST = "averaged kernel SVM", "most frequent class", "class of least cost"
+_COST = Metric("cost", False, False, "mean cost of the mistakes")
+
+
+def choose_decision(score: str | None, costs: Any, classes: Any) -> Any:
+    """What classes are decided by if that score counts: "balanced", "accuracy", or costs (K, K).
+
+    `costs` of mistakes decide where they are given, in any form that ``align_costs`` takes.
+    """
+    if costs is not None:
+        return align_costs(costs, classes)
+    return "accuracy" if score is not None and score.lower() == "accuracy" else "balanced"
 
 
 class Classification(Task):
-    """One of several classes; `y` are the classes themselves, or their codes 0, 1, ..."""
+    """One of several classes; `y` are the classes themselves, or their codes 0, 1, ...
+
+    Parameters
+    ----------
+    decision : "balanced", "accuracy" or array of shape (K, K)
+        What all methods decide by, as :func:`choose_decision` gives it.
+    score : str, optional
+        The main metric.
+    """
 
     name, family, simplest = "classes", "classifier", "average"
-    metrics = (
+    metrics: tuple[Metric, ...] = (
         Metric("balanced accuracy", True, True, "share of samples that is right, mean over classes"),
         Metric("accuracy", True, True, "share of samples that is right"),
         Metric(
-            "AUC", True, True, "area under the ROC curve, each class against the rest, mean over classes"
+            "AUC", True, True, "area under the ROC curve of each class against the rest, mean over them"
         ),
         Metric("log-loss", False, False, "mean of -log of the probability given to the true class"),
     )
@@ -59,6 +78,12 @@ class Classification(Task):
     no_view = "no usable view: prior returned"
     strength, fold_words = "C", "stratified by class"
     predicted_words = "classified"
+
+    def __init__(self, decision: Any = "balanced", score: str | None = None) -> None:
+        self.decision = decision
+        if isinstance(decision, np.ndarray):
+            self.metrics, self.prior_name = (_COST, *self.metrics), _CHEAPEST
+        self.metrics = self.order_metrics(score)
 
     def prepare_targets(self, values: Array, ids: Array, names: Sequence[str] = ()) -> PreparedTargets:
         kept = _large_classes(values)
@@ -90,16 +115,20 @@ class Classification(Task):
 
     def plan(self, *args: Any, probability: bool = True, **kwargs: Any) -> Plan:
         plan = super().plan(*args, **kwargs)
-        if "probability" in plan.estimator.get_params():
-            plan.estimator.set_params(probability=probability)
-        return plan
+        options = {"probability": probability, "decision": self.decision}
+        own = plan.estimator.get_params(deep=False)
+        plan.estimator.set_params(**{name: value for name, value in options.items() if name in own})
+        return replace(plan, decision=self.decision)
 
     def _join(self, kernels: Any, fitted: Any) -> Model:
         return Model(fitted, kernels)
 
     def baseline_plans(self, plan: Plan, data: Views | KernelViews) -> dict[str, Plan]:
         """A machine on the average of the kernels, absent views read as zero."""
-        return {_AVERAGED: Plan(AverageKernelSVC(C="cv", normalize="rows"), plan.kernel)}
+        probability = plan.estimator.get_params(deep=False).get("probability", True)
+        options = {"normalize": "rows"}
+        average = self.plan("average", data, plan.kernel, options=options, probability=probability)
+        return {_AVERAGED: average}
 
     def predict(self, fitted: Any, rows: Any) -> Predictions:
         if hasattr(fitted, "decision_function"):
@@ -108,10 +137,7 @@ class Classification(Task):
             return Predictions(np.asarray(fitted.predict(rows)))
         probabilities = np.asarray(fitted.predict_proba(rows))
         check_scores(rows, probabilities)
-        chosen = (probabilities * _class_weights(fitted)).argmax(axis=1)
-        if hasattr(fitted, "unusable"):  # of these the most frequent class is all there is to say
-            chosen = np.where(fitted.unusable(rows), probabilities.argmax(axis=1), chosen)
-        return Predictions(np.asarray(fitted.classes_)[chosen], probabilities)
+        return Predictions(fitted.decide(rows, probabilities), probabilities)
 
     def output_columns(self, fitted: Any) -> list[str]:
         classes = np.asarray(fitted.classes_).tolist()
@@ -123,14 +149,14 @@ class Classification(Task):
         ]
 
     def output_rows(self, fitted: Any, rows: Any) -> tuple[list[list[str]], list[str]]:
-        """Where weights of the classes decide against the most probable one, the remark says them."""
+        """Where weights or costs decide against the most probable class, the remark says them."""
         values, numbers, _ = self.predict(fitted, rows)
         remarks = self._remarks(fitted, rows)
         if numbers is None:
             numbers = np.asarray(fitted.decision_function(rows)).reshape(len(rows), -1)
         else:
             likeliest = np.asarray(fitted.classes_)[numbers.argmax(axis=1)]
-            words = f"by {weight_words(fitted)}"
+            words = f"by {decision_words(fitted)}"
             remarks = [
                 remark or (words if other else "")
                 for remark, other in zip(remarks, values != likeliest, strict=True)
@@ -140,9 +166,12 @@ class Classification(Task):
         ]
         return cells, remarks
 
-    def predict_prior(self, train: Array) -> Any:
+    def predict_prior(self, train: Array, n: int) -> Predictions:
+        """The most frequent class, or that of least cost."""
         classes, counts = np.unique(train, return_counts=True)
-        return classes[counts.argmax()]
+        frequencies = counts / counts.sum()
+        costs = frequencies @ self.decision if isinstance(self.decision, np.ndarray) else -frequencies
+        return Predictions(np.full(n, classes[costs.argmin()]), np.tile(frequencies, (n, 1)))
 
     def describe(self, fitted: Any, y: Array) -> dict[str, Any]:
         return {
@@ -156,12 +185,17 @@ class Classification(Task):
     def count_words(self, y: Array) -> list[str]:
         return [f"{len(np.unique(y))} classes"]
 
-    def judge(self, y: Array, predicted: Mapping[str, Array], fold: Array) -> dict[str, dict[str, Any]]:
-        right = {name: values == y for name, values in predicted.items()}
-        return {
-            name: {"balanced accuracy": balanced_accuracy(y, own), "accuracy": float(own.mean())}
-            for name, own in right.items()
-        }
+    def judge(self, y: Array, said: Mapping[str, Predictions], fold: Array) -> dict[str, dict[str, Any]]:
+        """The main metric first; balanced accuracy has an interval."""
+        classes, codes = np.unique(y, return_inverse=True)
+        found = {}
+        for name, one in said.items():
+            coded = one._replace(values=np.searchsorted(classes, one.values))
+            numbers: dict[str, Any] = self.scores(codes, coded)
+            numbers["balanced accuracy"] = balanced_accuracy(y, one.values == y)
+            shown = dict.fromkeys([self.main_score, "balanced accuracy", "accuracy"])
+            found[name] = {measure: numbers[measure] for measure in shown}
+        return found
 
     def find_strength(self, fitted: Any) -> float | None:
         """C."""
@@ -170,22 +204,19 @@ class Classification(Task):
         return float(C) if isinstance(C, int | float) else None
 
     def scores(self, y: Array, predicted: Predictions) -> dict[str, float | None]:
-        values, probabilities = predicted.values, np.asarray(predicted.probabilities)
+        values, probabilities = predicted.values, predicted.probabilities
         right = values == y
-        own = np.clip(probabilities[np.arange(len(y)), y], _MIN_PROBABILITY, None)
-        width = probabilities.shape[1]
-        told = range(1, 2) if width == 2 else range(width)  # of two classes one tells all
-        return {
-            "balanced accuracy": balanced_accuracy(y, right).value,
-            "accuracy": float(right.mean()),
-            "AUC": _mean_area([(y == k, probabilities[:, k]) for k in told]),
-            "log-loss": float(-np.log(own).mean()),
-        }
-
-    def prior_scores(self, y: Array, train: Array) -> dict[str, float | None]:
-        counts = np.bincount(train, minlength=int(max(y.max(), train.max())) + 1)
-        frequencies = np.tile(counts / counts.sum(), (len(y), 1))
-        return self.scores(y, Predictions(np.full(len(y), counts.argmax()), frequencies))
+        scores: dict[str, float | None] = dict.fromkeys(metric.name for metric in self.metrics)
+        scores |= {"balanced accuracy": balanced_accuracy(y, right).value, "accuracy": float(right.mean())}
+        if isinstance(self.decision, np.ndarray):
+            scores["cost"] = float(self.decision[y, values].mean())
+        if probabilities is not None:
+            width = probabilities.shape[1]
+            told = range(1, 2) if width == 2 else range(width)  # of two classes one tells all
+            scores["AUC"] = _mean_area([(y == k, probabilities[:, k]) for k in told])
+            own = np.clip(probabilities[np.arange(len(y)), y], _MIN_PROBABILITY, None)
+            scores["log-loss"] = float(-np.log(own).mean())
+        return scores
 
     def sample_scores(self, y: Array, values: Array) -> Array:
         return np.asarray(y == values, dtype=np.float64)
@@ -208,20 +239,21 @@ def balanced_accuracy(y: Array, right: Array) -> Interval:
     return normal_interval(float((hits / counts).mean()), float(error), 0.0, 1.0)
 
 
-def _class_weights(classifier: Any) -> Array:
-    """Weights of the classes that a fitted classifier decides by, the least of them 1."""
-    weights = getattr(classifier, "decision_weights_", np.ones(len(classifier.classes_)))
-    return np.asarray(weights / np.min(weights))
-
-
-def weight_words(classifier: Any) -> str:
+def decision_words(classifier: Any) -> str:
     """By what a class is decided, where that is not its probability alone; else nothing."""
-    weights = _class_weights(classifier)
+    if not hasattr(classifier, "predict_proba"):
+        return ""
+    decision, names = classifier.decision_, np.asarray(classifier.classes_).tolist()
+    if decision.ndim == 2:
+        pairs = np.argwhere(decision > 0).tolist()
+        mistakes = [f"{names[k]} taken for {names[j]} {decision[k, j]:.3g}" for k, j in pairs]
+        more = f" and {len(pairs) - _MAX_MISTAKES} more" if len(pairs) > _MAX_MISTAKES else ""
+        return f"least expected cost ({', '.join(mistakes[:_MAX_MISTAKES])}{more})"
+    weights = decision / decision.min()
     if np.allclose(weights, 1):
         return ""
-    names = np.asarray(classifier.classes_).tolist()
     words = ", ".join(f"{name} {weight:.3g}" for name, weight in zip(names, weights, strict=True))
-    return f"probability times weight ({words})"
+    return f"largest probability times weight ({words})"
 
 
 def _mean_area(pairs: Any) -> float | None:
@@ -335,9 +367,9 @@ class Multilabel(Task):
             else None,
         }
 
-    def prior_scores(self, y: Array, train: Array) -> dict[str, float | None]:
-        frequencies = np.tile(np.nan_to_num(np.nanmean(train, axis=0), nan=0.5), (len(y), 1))
-        return self.scores(y, Predictions((frequencies > 0.5).astype(float), frequencies))
+    def predict_prior(self, train: Array, n: int) -> Predictions:
+        frequencies = np.tile(np.nan_to_num(np.nanmean(train, axis=0), nan=0.5), (n, 1))
+        return Predictions((frequencies > 0.5).astype(float), frequencies)
 
     def sample_scores(self, y: Array, values: Array) -> Array:
         known = ~np.isnan(y)

@@ -59,11 +59,11 @@ class Regression(Task):
         names = ["ridge-zero", "forest-regression"] if isinstance(data, Views) else ["ridge-zero"]
         return {name: self.plan(name, data, plan.kernel) for name in names if name != plan.name}
 
-    def predict_prior(self, train: Array) -> Any:
-        return train.mean()
+    def predict_prior(self, train: Array, n: int) -> Predictions:
+        return Predictions(np.full(n, train.mean()))
 
-    def judge(self, y: Array, predicted: Mapping[str, Array], fold: Array) -> dict[str, dict[str, Any]]:
-        found = {name: errors(y, values) for name, values in predicted.items()}
+    def judge(self, y: Array, said: Mapping[str, Predictions], fold: Array) -> dict[str, dict[str, Any]]:
+        found = {name: errors(y, one.values) for name, one in said.items()}
         return {name: {"R2": one.r2, "RMSE": one.rmse, "MAE": one.mae} for name, one in found.items()}
 
     def find_strength(self, fitted: Any) -> float | None:

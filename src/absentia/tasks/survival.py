@@ -17,6 +17,7 @@ from absentia.data.survival import (
     as_survival,
     concordance_index,
     concordant_pairs,
+    cumulative_dynamic_auc,
     integrated_brier_score,
     uno_concordance,
 )
@@ -34,18 +35,13 @@ class SurvivalAnalysis(Task):
     name, family, simplest = "survival", "survival", "cox-zero"
     metrics = (
         Metric(
-            "concordance",
-            True,
-            True,
-            "share of comparable pairs whose risks are in order; a half is chance",
+            "concordance", True, True, "share of comparable pairs whose risks are in order; 0.5 is chance"
         ),
         Metric("Uno concordance", True, True, "the same, late events weighing as if nobody had been lost"),
         Metric(
-            "Brier score",
-            False,
-            False,
-            "mean squared error of survival probabilities over time, as if nobody had been lost",
+            "AUC over time", True, True, "of who has the event by a time against the rest, mean over times"
         ),
+        Metric("Brier score", False, False, "mean squared error of survival probabilities over time"),
     )
     prior_name = _NO_MODEL
     wanted = "times and events are wanted: --labels FILE:TIME,EVENT"
@@ -100,8 +96,8 @@ class SurvivalAnalysis(Task):
         times = np.unique(np.quantile(fitted.event_times_, _DECILES, method="lower"))
         return Predictions(risk, np.asarray(fitted.predict_survival_function(rows, times)), times)
 
-    def predict_prior(self, train: Array) -> Any:
-        return 0.0
+    def predict_prior(self, train: Array, n: int) -> Predictions:
+        return Predictions(np.zeros(n))
 
     def describe(self, fitted: Any, y: Array) -> dict[str, Any]:
         return {"events": int(y[:, 1].sum()), **super().describe(fitted, y)}
@@ -109,9 +105,9 @@ class SurvivalAnalysis(Task):
     def count_words(self, y: Array) -> list[str]:
         return [f"{int(y[:, 1].sum())} events"]
 
-    def judge(self, y: Array, predicted: Mapping[str, Array], fold: Array) -> dict[str, dict[str, Any]]:
+    def judge(self, y: Array, said: Mapping[str, Predictions], fold: Array) -> dict[str, dict[str, Any]]:
         times = Survival(y[:, 0], y[:, 1] == 1)
-        return {name: {"concordance": concordance(times, risk, fold)} for name, risk in predicted.items()}
+        return {name: {"concordance": concordance(times, one.values, fold)} for name, one in said.items()}
 
     def find_strength(self, fitted: Any) -> Any:
         """The penalty alpha, or one for each view."""
@@ -125,10 +121,12 @@ class SurvivalAnalysis(Task):
             scores["Uno concordance"] = uno_concordance(time, event, predicted.values)
         if event.any() and predicted.times is not None:
             seen = predicted.times < time.max()
-            probabilities = np.asarray(predicted.probabilities)[:, seen]
-            if seen.sum() > 1:
-                times = predicted.times[seen]
-                scores["Brier score"] = integrated_brier_score(time, event, probabilities, times)
+            times, proba = predicted.times[seen], np.asarray(predicted.probabilities)[:, seen]
+            at = times[times >= time[event].min()]
+            if len(at):
+                scores["AUC over time"] = cumulative_dynamic_auc(time, event, predicted.values, at)[1]
+            if len(times) > 1:
+                scores["Brier score"] = integrated_brier_score(time, event, proba, times)
         return scores
 
 

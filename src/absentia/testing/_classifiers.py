@@ -23,7 +23,7 @@ from absentia.testing._tools import (
 
 @register("classifier")
 def _the_decision_is_the_largest_weighted_probability(classifier: Any) -> None:
-    """Of classifiers without probabilities, the largest score."""
+    """Where a view is usable; of classifiers without probabilities, the largest score."""
     X, y = data(classifier)
     if "probability" in classifier.get_params():
         classifier.set_params(probability=True)
@@ -32,10 +32,11 @@ def _the_decision_is_the_largest_weighted_probability(classifier: Any) -> None:
     some_empty = new.hide(np.tile(np.arange(len(b))[:, None] % 5 > 0, 6))
     for labels in (y < 4, y % 3):
         fitted = clone(classifier).fit(select_samples(X, a), labels[a])
-        assert fitted.decision_weights_.shape == fitted.classes_.shape
+        assert fitted.decision_.shape == fitted.classes_.shape
         for rows in (new, some_empty):
             if hasattr(fitted, "predict_proba"):
-                best = (fitted.predict_proba(rows) * fitted.decision_weights_).argmax(axis=1)
+                weights = np.where(fitted.unusable(rows)[:, None], 1.0, fitted.decision_)
+                best = (fitted.predict_proba(rows) * weights).argmax(axis=1)
             else:
                 scores = fitted.decision_function(rows)
                 best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)

@@ -104,7 +104,7 @@ def test_numbers_several_labels_and_no_labels_at_all(data, tmp_path, labels, met
     )
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
-    assert found["metric"] == metric
+    assert found["score"] == metric
     assert [row["failed"] for row in found["methods"]] == [0, 0]
     assert metric in (tmp_path / "out" / "report.html").read_text()
 
@@ -122,7 +122,7 @@ def test_what_cannot_be_is_refused_before_any_work(data, tmp_path):
     start = ("compare", "v.npz", "--labels", "y", "-o", tmp_path / "out")
     refused(run("compare", "v.npz", cwd=data), "-o FOLDER")
     refused(run(*start, "--methods", "avarage", cwd=data), "no method 'avarage'; did you mean average")
-    refused(run(*start, "--metric", "R2", cwd=data), "metric 'R2' is none of balanced accuracy")
+    refused(run(*start, "--score", "R2", cwd=data), "score 'R2' is none of balanced-accuracy")
     refused(run(*start, "--jobs", 0, cwd=data), "--jobs is a whole number from 1")
     refused(run(*start, "--repeats", 0, cwd=data), "repeats is a whole number of 1 or more, not 0")
     refused(run(*start, "--hide", 1.5, cwd=data), "hide is a share between 0 and 1, not 1.5")
@@ -186,3 +186,34 @@ def test_list_shows_the_methods_of_every_task():
     shown = run("compare", "--list").stdout
     for name in ("average", "ridge-zero", "mkmc-pca"):
         assert name in shown
+
+
+def test_costs_of_mistakes_decide_and_rank_and_are_handed_on_to_fit(data, tmp_path):
+    costs = tmp_path / "costs.csv"
+    costs.write_text(",well,ill\nill,10,0\nwell,0,1\n".replace("well,0,1", "well,,1"))
+    start = ("compare", "v.npz", "--labels", "y", "-o", tmp_path / "out", *QUICK)
+    done = run(*start, "--costs", costs, "--json", cwd=data)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["score"] == "cost"
+    study = open_study(tmp_path / "out")
+    np.testing.assert_array_equal(study.data.decision, [[0, 10], [1, 0]])  # ill, well
+    means = [row["cost"] for row in found["methods"]]
+    assert means == sorted(means)  # less is better
+    results = study.results()
+    assert f"--costs {costs}" in results.recommendation.command
+    assert "least expected cost" in results.facts["decision"]
+    for record in study.records.of(study.trials).values():
+        if record.trial["kind"] == "predict":
+            y, said = (study.data.targets[record.result["test"]], record.result["predicted"])
+            assert record.result["scores"]["cost"] == pytest.approx(study.data.decision[y, said].mean())
+    ranked = json.loads(run(*start, "--costs", costs, "--score", "log-loss", "--json", cwd=data).stdout)
+    assert ranked["score"] == "log-loss"
+    assert ranked["trials"]["done"] == found["trials"]["done"]
+    assert [row["log-loss"] for row in ranked["methods"]] == sorted(
+        row["log-loss"] for row in found["methods"]
+    )
+    costs.write_text(",well,ill\nill,10,0\nwell,0,-1\n")
+    refused(run(*start, "--costs", costs, cwd=data), str(costs), "taking class 'well' for 'ill' is '-1'")
+    refused(run(*start, "--score", "cost", cwd=data), "cost wants --costs")
+    refused(run(*start[:3], "number", *start[4:], "--costs", costs, cwd=data), "the labels are numbers")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from absentia import Views, io, models
+from absentia.app import _progress
 from absentia.tasks import CLASSIFICATION
 from helpers.command_line import refused, run, run_process
 from helpers.digit_samples import digit_views
@@ -506,3 +507,44 @@ def test_a_page_of_very_many_samples_says_what_was_learned_from_and_what_was_jud
     assert "judged on 30 of the 60 samples" in page
     assert "samples learned from, of 60" in page
     assert ">60<" in page.split("samples learned from")[0][-120:]
+
+
+def test_what_counts_is_the_users_choice(folder, tmp_path):
+    """Costs of mistakes go into the model, its page, and what predict writes; scores are named."""
+    costs, model, out = tmp_path / "costs.csv", tmp_path / "m.absentia", tmp_path / "p.csv"
+    costs.write_text(",two,zero,one\nzero,1000,0,1000\none,1,1,0\ntwo,0,1,1\n")
+    start = ("fit", "train.npz", "--labels", "labels.csv", "-o", model, "--method", "linear", "--force")
+    done = run(*start, "--costs", costs, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"cross-validated +cost +balanced accuracy +95% interval +accuracy", done.stdout)
+    assert "class of least cost" in done.stdout
+    page = model.with_suffix(".html").read_text()
+    assert "cost, cross-validated, with linear" in page
+    assert "least expected cost (one taken for two 1, one taken for zero 1, two taken for one 1" in page
+    said = run("predict", model, "new.npz", "-o", out, cwd=folder)
+    assert "the class is that with the least expected cost (one taken for two 1" in said.stdout
+    rows = table(out)
+    names = ["one", "two", "zero"]
+    proba = np.array([[float(row[f"probability={name}"]) for name in names] for row in rows])
+    expected = proba @ [[0, 1, 1], [1, 0, 1], [1000, 1000, 0]]
+    assert [row["predicted"] for row in rows] == [names[k] for k in expected.argmin(axis=1)]
+    other = np.array(names)[proba.argmax(axis=1)] != [row["predicted"] for row in rows]
+    assert [row["flag"].startswith("by least expected cost") for row in rows] == other.tolist()
+    assert other.any()
+    done = run(*start, "--score", "log-loss", "--no-report", cwd=folder)
+    assert models.load(model).classifier.decision_.shape == (3,)
+    refused(run(*start, "--score", "cost", cwd=folder), "cost wants --costs")
+    refused(run(*start, "--score", "auc", "--no-probability", cwd=folder), "AUC wants probabilities")
+    costs.write_text(",zero,one\nzero,0,1\none,1,0\n")
+    refused(run(*start, "--costs", costs, cwd=folder), str(costs), "no row of class 'two'", "'zero', 'one'")
+    number = ("fit", "train.npz", "--labels", "digit", "-o", model, "--method", "ridge", "--force")
+    refused(run(*number, "--score", "accuracy", cwd=folder), "--score and --costs are of classes")
+
+
+def test_how_long_judging_takes_is_said_once_the_fit_is_there(folder, tmp_path, monkeypatch):
+    command = ("fit", "train.npz", "--labels", "labels.csv", "--method", "linear", "-o")
+    assert "judging" not in run(*command, tmp_path / "quick.npz", cwd=folder).stderr
+    times = iter(range(0, 10**6, 60))  # every look at the clock is a minute after the one before
+    monkeypatch.setattr(_progress, "clock", lambda: float(next(times)))
+    said = run(*command, tmp_path / "slow.npz", cwd=folder).stderr
+    assert re.search(r"judging it in folds beside baselines takes about \d+ min more", said)

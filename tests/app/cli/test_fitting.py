@@ -6,11 +6,12 @@ from absentia import AbsentClassifier, AutoClassifier, EarlyFusionClassifier, MM
 from absentia.app.cli._fitting import _kernel_words, _model_fields
 from absentia.experiment import Validation
 from absentia.methods.models import Model
+from absentia.tasks import Predictions
 from helpers.known_effects import planted
 
 
 def judged(**changes):
-    return Validation({}, None, {}, probabilities=changes.pop("probabilities", 1), **changes)
+    return Validation({"it": Predictions(None, changes.pop("probabilities", 1))}, None, {}, **changes)
 
 
 def test_importances_are_told_where_there_are_any():

@@ -45,7 +45,7 @@ def test_a_page_of_what_is_there_says_that_it_is_unfinished(folder, tmp_path):
 def test_records_of_another_version_do_not_empty_the_page(folder, tmp_path, monkeypatch):
     shutil.copytree(folder, tmp_path / "old")
     before = (tmp_path / "old" / "report.html").read_bytes()
-    monkeypatch.setattr("absentia.experiment.comparison._design._VERSION", 2)
+    monkeypatch.setattr("absentia.experiment.comparison._design._VERSION", "another")
     refused(run("report", tmp_path / "old"), "other data, folds or versions", "absentia work")
     assert (tmp_path / "old" / "report.html").read_bytes() == before
 

@@ -8,7 +8,7 @@ import pytest
 
 from absentia.app.report import render_comparison
 from absentia.app.report._sections import FEW_SAMPLES
-from absentia.experiment import findings as found
+from absentia.experiment import results as found
 from helpers.comparison_results import make_findings
 from helpers.report_pages import Page, row_cells, section
 

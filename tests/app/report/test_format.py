@@ -16,7 +16,7 @@ from absentia.app.report._format import (
     shorten,
     wilson_interval,
 )
-from absentia.experiment import findings as found
+from absentia.experiment import results as found
 from helpers.comparison_results import ACCURACY, LOG_LOSS, RMSE
 
 pytest.importorskip("jinja2")

@@ -1,5 +1,7 @@
 """What is compared on, out of what a user has; kept and read again."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -287,3 +289,13 @@ def test_parts_of_features_and_of_kernels():
 def test_nothing_can_be_completed_where_nobody_has_two_views():
     with pytest.raises(ValueError, match="no sample has two views"):
         make_task_data({"a": np.ones((5, 2))})
+
+
+def test_costs_that_do_not_go_with_the_classes_are_refused_when_data_are_read(tmp_path):
+    problem = made_data("classes").judged_by(None, np.array([[0.0, 2.0], [1.0, 0.0]]))
+    problem.save(tmp_path)
+    np.testing.assert_array_equal(load_data(tmp_path).decision, problem.decision)
+    assert problem.hash != made_data("classes").hash
+    replace(problem, decision=np.ones((3, 3))).save(tmp_path)
+    with pytest.raises(FileError, match=r"not what a comparison keeps: costs of shape \(3, 3\) came"):
+        load_data(tmp_path)

@@ -96,7 +96,7 @@ def test_what_is_no_design_is_said(tmp_path):
 def test_the_metric_is_checked_and_filled_in():
     problem = made_data("classes")
     assert Study(problem, Design(("average",)), "nowhere").design.metric == "balanced accuracy"
-    with pytest.raises(ValueError, match="metric 'R2' is none of"):
+    with pytest.raises(ValueError, match="score 'R2' is none of"):
         Study(problem, Design(("average",), metric="R2"), "nowhere")
 
 

@@ -212,6 +212,9 @@ def test_details_name_nobody_for_what_they_are_not(found):
             assert said.recommended == said.default
         elif head == said.recommended:
             assert sentence == said.details[0]
+        elif absent := re.match(r"(\S+), the default, is not judged here", sentence):
+            assert absent[1] == said.default
+            assert said.default not in found.expected
         elif head == "Failed at least once":
             assert all(found.row(name).failed for name in names.split(";")[0].split(" and ")[0].split(", "))
         else:
@@ -279,6 +282,10 @@ def test_the_default_is_taken_where_nothing_is_expected_to_beat_it():
     said = told(of(rows, far, default="usual"))
     assert (said.recommended, said.beyond_default) == ("a", pytest.approx(0.015))
     assert said.details[1] == "a is expected 1.5 points better than usual, the default."
+    failing = [rows[0], row("usual", 0.85, 9.0, failed=1), rows[2]]
+    said = told(of(failing, far, default="usual"))
+    assert said.details[1] == "usual, the default, is not judged here: it failed."
+    assert told(of(rows, far, default="other")).details[1] == "other, the default, is not judged here."
 
 
 def test_the_cheaper_of_two_that_are_near_is_taken():

@@ -62,7 +62,7 @@ def test_why_trials_are_run_again(tmp_path):
     seeds = Study(study.data, made_design("completion", seed=1), tmp_path)
     assert set(seeds.outstanding().why) == {"the seed is another"}
     data = Study(made_data("completion", seed=1), made_design("completion"), tmp_path)
-    assert set(data.outstanding().why) == {"the data are others"}
+    assert set(data.outstanding().why) == {"the data, or what classes are decided by, are others"}
     more = Study(study.data, made_design("completion", repeats=4), tmp_path).outstanding()
     assert more.why == {"new": 3}
     assert more.reused == 9
@@ -224,7 +224,7 @@ def test_other_folders_are_refused(tmp_path):
 
 
 def test_a_metric_that_the_task_has_not_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="metric 'R2'"):
+    with pytest.raises(ValueError, match="score 'R2'"):
         Study(made_data("classes"), made_design("classes", metric="R2"), tmp_path)
 
 

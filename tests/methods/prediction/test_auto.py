@@ -72,8 +72,8 @@ def test_rare_classes_are_chosen_sooner_with_a_balanced_decision_and_probabiliti
     frequencies, proba, counts = np.array([1 - rare.mean(), rare.mean()]), [], []
     for decision, power, wanted in (("accuracy", 0, [0, 1, 0]), ("balanced", 1, [1, 1, 0])):
         fitted = AutoClassifier({"zero": BASE}, decision=decision).fit(views, rare)
-        np.testing.assert_allclose(fitted.decision_weights_, frequencies**-power, rtol=1e-8)
-        assert (probabilities * fitted.decision_weights_).argmax(axis=1).tolist() == wanted
+        np.testing.assert_allclose(fitted.decision_, frequencies**-power, rtol=1e-8)
+        assert (probabilities * fitted.decision_).argmax(axis=1).tolist() == wanted
         proba.append(fitted.predict_proba(views))
         counts.append(fitted.predict(views).sum())
         nothing = views.hide(np.zeros(views.observed.shape, bool))

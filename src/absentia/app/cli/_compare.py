@@ -46,8 +46,10 @@ class CompareOptions:
     ----------
     methods
         auto, or names; see --list.
-    metric
-        What is ranked by.
+    score
+        What counts, and is ranked by: balanced-accuracy, accuracy, log-loss, auc or cost of classes.
+    costs
+        Table of costs of mistakes, true classes in rows and predicted ones in columns, by name.
     repeats
         Of the folds, or of the hiding.
     cv
@@ -71,7 +73,8 @@ class CompareOptions:
     """
 
     methods: Annotated[tuple[str, ...], _SEVERAL] = ("auto",)
-    metric: str | None = None
+    score: str | None = None
+    costs: Path | None = None
     repeats: Whole = 5
     cv: Whole = 5
     hide: float = 0.2

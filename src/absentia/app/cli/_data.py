@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import shlex
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from absentia.app.cli._flags import ReadOptions, ViewKernelOptions
 from absentia.core import Array, warn
@@ -24,7 +26,7 @@ from absentia.data import (
     numeric_columns,
     show_id,
 )
-from absentia.files import Labels, LoadedData, read_labels
+from absentia.files import Labels, LoadedData, file_errors, read_labels
 from absentia.kernels import ViewKernels
 from absentia.tasks import CLASSIFICATION, MULTILABEL, REGRESSION, TASKS, Task, space_samples, take_samples
 
@@ -153,6 +155,19 @@ def _select_samples(data: Views | KernelViews, labels: Labels, what: str) -> tup
     if task is CLASSIFICATION:
         dropped["of classes that are too small"] = len(usable) - len(targets.kept)
     return usable[targets.kept], dropped
+
+
+@contextmanager
+def open_costs(path: Path | None) -> Iterator[pd.DataFrame | None]:
+    """The table of costs of mistakes in a file, texts by class, if there is one; errors name the file."""
+    if path is None:
+        yield None
+        return
+    with file_errors(path):
+        separator = "\t" if path.suffix.lower() in (".tsv", ".txt") else ","
+        cells = pd.read_csv(path, sep=separator, header=None, dtype=str, keep_default_na=False).to_numpy()
+        names = np.char.strip(cells.astype(str))
+        yield pd.DataFrame(cells[1:, 1:], index=names[1:, 0], columns=names[0, 1:])
 
 
 # ---------------------------------------------------------------------------------------------- labels

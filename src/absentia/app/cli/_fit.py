@@ -41,6 +41,11 @@ class FitOptions:
         Cost of a training error, or cv to select it by cross-validation.
     probability
         Also learn to give the probabilities of the classes.
+    score
+        What counts: balanced-accuracy (the default), accuracy, log-loss, auc or cost; classes are decided
+        so that it is best.
+    costs
+        Table of costs of mistakes, true classes in rows and predicted ones in columns, by name.
     report
         Where to write the HTML report; by default beside the model.
     no_report
@@ -52,6 +57,8 @@ class FitOptions:
     source: LabelledReadOptions = LabelledReadOptions()  # noqa: RUF009 - it is frozen
     kernels: ViewKernelOptions = ViewKernelOptions()  # noqa: RUF009
     probability: bool = True
+    score: str | None = None
+    costs: Path | None = None
     report: Path | None = None
     no_report: Switch = False
     threads: Threads = None

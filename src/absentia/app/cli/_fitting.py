@@ -14,10 +14,11 @@ from sklearn.pipeline import Pipeline
 
 import absentia
 from absentia import experiment
-from absentia.app import report
+from absentia.app import _progress, report
 from absentia.app._progress import step_bar
 from absentia.app._terminal import (
     collect_warnings,
+    err,
     escape_text,
     format_command,
     out,
@@ -25,19 +26,31 @@ from absentia.app._terminal import (
     say_json,
     say_paths,
 )
-from absentia.app.cli._data import TrainingData, read_training
+from absentia.app.cli._data import TrainingData, open_costs, read_training
 from absentia.app.cli._fit import FitOptions
 from absentia.app.cli._flags import made_with, make_table, parameters_in_words, read_flags
 from absentia.core import limit_threads
 from absentia.data import Views
 from absentia.experiment import Validation
+from absentia.experiment.comparison import format_seconds
 from absentia.kernels import ViewKernels
 from absentia.methods import inspection, models
 from absentia.methods.catalogue import Entry, find, offered
 from absentia.methods.models import Model
-from absentia.tasks import CLASSIFICATION, REGRESSION, SURVIVAL, Interval, Plan, Task, weight_words
+from absentia.tasks import (
+    CLASSIFICATION,
+    REGRESSION,
+    SURVIVAL,
+    Classification,
+    Interval,
+    Plan,
+    Task,
+    choose_decision,
+    decision_words,
+)
 
 _TASKS = (CLASSIFICATION, REGRESSION, SURVIVAL)
+_LONG_SECONDS = 10.0  # from which on it is said how long something takes
 _FAMILIES = tuple(task.family for task in _TASKS)
 
 
@@ -72,7 +85,7 @@ class _Fit:
         if self.validation is None:
             return {}
         seen = self.training.validated
-        return self.task.judge(seen.y, self.validation.predicted, self.validation.fold)
+        return self.task.judge(seen.y, self.validation.said, self.validation.fold)
 
 
 def run_fit(
@@ -88,9 +101,10 @@ def run_fit(
     page = options.page(output)
     with collect_warnings() as remarks:
         training = read_training(data, options.source, labels, options.kernels, tasks)
+        training = replace(training, task=_judged_by(training, options))
         entry = entry or training.task.find(training.task.default_method)
         given: dict[str, Any] = {"C": options.parse_C(), "options": _read_parameters(entry, options, flags)}
-        if training.task is CLASSIFICATION:
+        if training.task.name == "classes":
             given["probability"] = options.probability
         plan = training.task.plan(entry, training.data, training.kernels, **given)
         with limit_threads(options.threads, len(training.y)):
@@ -102,6 +116,20 @@ def run_fit(
     _say_how_it_went(fit)
     say_paths(model=output, report=page)
     return say(f"next:  {format_command('predict', output)} NEW -o predicted.csv")
+
+
+def _judged_by(training: TrainingData, options: FitOptions) -> Task:
+    """The task with the score that counts, and classes decided so that it is best."""
+    if training.task is not CLASSIFICATION:
+        if options.score is not None or options.costs is not None:
+            raise ValueError(f"--score and --costs are of classes, and the labels are {training.task.name}")
+        return training.task
+    with open_costs(options.costs) as costs:
+        decision = choose_decision(options.score, costs, np.unique(training.y))
+    task = Classification(decision, options.score)
+    if not options.probability and task.main_score not in ("balanced accuracy", "accuracy"):
+        raise ValueError(f"{task.main_score} wants probabilities; leave out --no-probability")
+    return task
 
 
 def _read_parameters(entry: Entry, options: FitOptions, flags: Mapping[str, str]) -> dict[str, Any]:
@@ -122,9 +150,16 @@ def _learn(plan: Plan, training: TrainingData, validate: bool) -> tuple[Any, Val
     task, seen = training.task, training.validated
     plans = {plan.name: plan, **task.baseline_plans(plan, seen.data)} if validate else {}
     with step_bar(plan.name, experiment.count_steps(task, plan, plans, seen.y)) as tick:
+        begin = _progress._clock()
         model = task.learn(training.data, training.y, plan, tick)
         if not validate:
             return model, None
+        seconds = task.count_folds(seen.y) * (_progress._clock() - begin)
+        if seconds > _LONG_SECONDS:
+            words = (
+                f"fitted; judging it in folds beside baselines takes about {format_seconds(seconds)} more"
+            )
+            err.print(f"{words} (--no-report: not at all)", soft_wrap=True)
         return model, experiment.cross_validate(task, seen.data, seen.y, plans, tick)
 
 
@@ -160,7 +195,7 @@ def _say_how_it_went(fit: _Fit) -> None:
     if hasattr(fitted, "candidates_"):
         say(escape_text(f"used: {fitted.sentence_}"))
         out.print(_candidate_table(fitted))
-    if task is CLASSIFICATION and hasattr(fitted, "weights_"):
+    if task.name == "classes" and hasattr(fitted, "weights_"):
         out.print(_weight_table(fitted))
     if fit.scores:
         out.print(_score_table(fit.scores))
@@ -175,7 +210,7 @@ def _summary_parts(fit: _Fit) -> list[str]:
     if strength is not None:
         how = "given" if _is_given(fit) else task.selection
         parts.append(f"{task.strength} = {escape_text(_format_strength(strength))} ({how})")
-    if task is CLASSIFICATION and hasattr(fitted, "status_"):
+    if task.name == "classes" and hasattr(fitted, "status_"):
         gap = f", duality gap {fitted.gap_:.1e}" if hasattr(fitted, "gap_") else ""
         parts.append(fitted.status_ + gap)
     return parts
@@ -246,6 +281,8 @@ def _score_table(scores: Mapping[str, Mapping[str, Any]]) -> Table:
             if isinstance(value, Interval):
                 interval = f"{value.low:.3f} to {value.high:.3f}" if value.high > value.low else ""
                 cells += [f"{value.value:.3f}", interval]
+            elif value is None:
+                cells.append("")
             else:
                 cells.append(f"{value:.3f}" if measure == "accuracy" else f"{value:.4g}")
         table.add_row(name, *cells)
@@ -266,7 +303,7 @@ def _render(fit: _Fit, validation: Validation, remarks: Sequence[str]) -> str:
         "warnings": list(dict.fromkeys([*remarks, *more])),
         "facts": _facts(fit, validation),
     }
-    if fit.task is CLASSIFICATION:
+    if fit.task.name == "classes":
         return _render_classes(fit, validation, common)
     return (_render_numbers if fit.task is REGRESSION else _render_survival)(fit, validation, common)
 
@@ -279,7 +316,7 @@ def _facts(fit: _Fit, validation: Validation) -> dict[str, str]:
         "labels": fit.labels or "as the manifest says",
         "method": f"{fit.entry.name}: {fit.entry.when}",
     }
-    if fit.task is not CLASSIFICATION and hasattr(fit.fitted, "sentence_"):
+    if fit.task.name != "classes" and hasattr(fit.fitted, "sentence_"):
         facts["members"] = fit.fitted.sentence_
     if fit.entry.takes != "features":
         features = isinstance(seen.data, Views)
@@ -292,8 +329,8 @@ def _facts(fit: _Fit, validation: Validation) -> dict[str, str]:
             facts[f"{task.strength} of the {name}"] = folds
         elif values and own is not None:
             facts[task.strength] = f"{_format_strength(own)}; {folds}"
-    if task is CLASSIFICATION and (words := weight_words(fit.fitted)):
-        facts["decision"] = f"the class with the largest {words}"
+    if task.name == "classes" and (words := decision_words(fit.fitted)):
+        facts["decision"] = f"the class with the {words}"
     facts["folds"] = f"{validation.n_folds}, {task.fold_words}, seed 0"
     facts["judged on"] = f"{len(seen.y)} samples"
     facts["parameters"] = parameters_in_words(fit.fitted.get_params())
@@ -333,10 +370,20 @@ def _render_classes(fit: _Fit, validation: Validation, common: Mapping[str, Any]
         without=None if validation.without is None else np.searchsorted(classes, validation.without),
         **_model_fields(fit.model, validation),
         used=getattr(classifier, "sentence_", ""),
+        figures=_main_figures(fit),
         n_learned=seen.n_learned,
         **common,
     )
     return report.render_classification(story)
+
+
+def _main_figures(fit: _Fit) -> list[tuple[str, str]]:
+    """The score that counts, with its words, where the page does not have it anyway."""
+    main = fit.task.metrics[0]
+    value = fit.scores[fit.plan.name][main.name]
+    if main.name in ("balanced accuracy", "accuracy") or value is None:
+        return []
+    return [(main.format(value), f"{main.name}, cross-validated, with {fit.plan.name}: {main.words}")]
 
 
 def _render_numbers(fit: _Fit, validation: Validation, common: Mapping[str, Any]) -> str:
@@ -380,10 +427,8 @@ def _render_survival(fit: _Fit, validation: Validation, common: Mapping[str, Any
 def _model_fields(model: Model, validation: Validation) -> dict[str, Any]:
     """Fields of a classification's page: gains, features, and the rule of decision."""
     fields: dict[str, Any] = {"gains": validation.gains}
-    if rule := weight_words(model.classifier):
-        fields["rule"] = (
-            f"whose {rule} is the largest: a rare class may be predicted over a more probable one"
-        )
+    if rule := decision_words(model.classifier):
+        fields["rule"] = f"with the {rule}, which need not be the most probable one"
     if validation.gains is None:
         fields["why_no_gains"] = _why_no_gains(model, validation)
     try:

@@ -50,9 +50,9 @@ def predict(
     Columns: id, predicted, `probability=<class>` (or score, without probabilities), `view=<name>` (1 =
     had it), flag (empty if there is nothing to say); of numbers, predicted alone; of survival, risk
     (higher is worse) and `survival=<time>` instead of classes.  Predicted is the class with the largest
-    probability, or with the largest probability times weight, where the flag says the weights of the
-    classes.  An id or a class that a spreadsheet would take for a formula (= + - @ first) stands behind
-    an apostrophe.
+    probability, or with the largest probability times weight or the least expected cost, where the flag
+    says the weights or costs.  An id or a class that a spreadsheet would take for a formula (= + - @
+    first) stands behind an apostrophe.
 
     Parameters
     ----------
@@ -108,10 +108,10 @@ def _find_task(model: Model) -> Task:
 
 def _decision_sentences(model: Model) -> list[str]:
     """By what the class is decided, if not by its probability alone."""
-    from absentia.tasks import CLASSIFICATION, weight_words
+    from absentia.tasks import CLASSIFICATION, decision_words
 
-    words = weight_words(model.classifier) if _find_task(model) is CLASSIFICATION else ""
-    return [f"the class is that with the largest {words}"] if words else []
+    words = decision_words(model.classifier) if _find_task(model) is CLASSIFICATION else ""
+    return [f"the class is that with the {words}"] if words else []
 
 
 def _load_model(path: Path) -> Model:

@@ -23,7 +23,7 @@ from absentia.app._terminal import (
     say_paths,
 )
 from absentia.app.cli._compare import PAGE, TABLE, CompareOptions
-from absentia.app.cli._data import open_training, read_training
+from absentia.app.cli._data import open_costs, open_training, read_training
 from absentia.app.cli._flags import ReadOptions, ViewKernelOptions, flag_words, make_table
 from absentia.app.comparison import Comparison, make_design
 from absentia.experiment.comparison import Study, TaskData, format_seconds, label_data, make_task_data
@@ -46,18 +46,22 @@ def make_study(
     memory = None if limit is None else parse_bytes(limit, "--memory-limit")
     with collect_warnings() as remarks:
         task_data, notes = _read_task_data(data, labels, source, kernels)
+    with open_costs(options.costs) as costs:
+        task_data = task_data.judged_by(options.score, costs)
     named = [str(data), *([] if labels is None else ["--labels", labels])]
     named += [*flag_words(source), *flag_words(kernels)]
     more = [*flag_words(options), *([] if folder is None else ["-o", str(folder)])]
     given = asdict(options) | {"memory_limit": memory}
-    methods = given.pop("methods")
-    del given["all_repeats"]
+    methods, score, costs_file, _ = map(given.pop, ("methods", "score", "costs", "all_repeats"))
+    judged = {"--score": score, "--costs": costs_file} if task_data.kind == "classes" else {}
+    judging = [text for flag, value in judged.items() if value is not None for text in (flag, str(value))]
     design = make_design(
         task_data,
         "auto" if methods == ("auto",) else methods,
         **given,
+        metric=score,
         title=_title(data, labels),
-        call=shlex.join(named),
+        call=shlex.join([*named, *judging]),
         command=shlex.join(["absentia", "compare", *named, *more]),
         remarks=tuple(dict.fromkeys(remarks)),
     )
@@ -189,7 +193,7 @@ def _as_json(comparison: Comparison) -> dict[str, Any]:
         "beyond default": recommendation.beyond_default,
         "winner": recommendation.winner,
         "simplest": recommendation.simplest,
-        "metric": results.metric.name,
+        "score": results.metric.name,
         "trials": {"done": results.done, "wanted": results.wanted},
         "methods": table.where(table.notna(), None).to_dict("records"),
         "page": str(comparison.study.folder / PAGE),

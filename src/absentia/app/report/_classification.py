@@ -100,6 +100,8 @@ class ClassificationStory(PredictionStory):
         What the method says out of fold, as positions in `classes`, if a view is hidden from a sample.
     used : str
         Which members an average has, and their weights.
+    figures : sequence of pairs of texts
+        A number and what it is, first on the page: the score that counts, if it is no accuracy.
     rule : str
         Which class is predicted, after "What is predicted is the class"; empty: that of the highest score.
     importance : sequence of (view, feature, number)
@@ -122,6 +124,7 @@ class ClassificationStory(PredictionStory):
     without: Array | None = None
     used: str = ""
     rule: str = ""
+    figures: Sequence[tuple[str, str]] = ()
     importance: Sequence[tuple[str, str, float]] = ()
     importance_of: str = ""
     gains: Sequence[Gain] | None = None
@@ -166,6 +169,7 @@ def _list_figures(story: ClassificationStory) -> list[tuple[str, str]]:
     n_all = format_number(max(story.n_all, n))
     n_views = format_count(story.n_views, "view")
     return [
+        *story.figures,
         (f"{100 * scores[story.method]:.1f}%", f"balanced accuracy, cross-validated, with {story.method}"),
         *others,
         (format_number(max(story.n_learned, n)), f"samples learned from, of {n_all}"),

@@ -1,7 +1,7 @@
 """The data of a task: samples, perhaps with something to predict, and how kernels are made of features."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,15 @@ from absentia.experiment.engine import content_hash
 from absentia.files import FileError, one_line, read_state, write_state
 from absentia.kernels import ViewKernels
 from absentia.methods.prediction import restrict_kernel
-from absentia.tasks import TASKS, Task, is_unknown, order_samples, take_samples
+from absentia.tasks import (
+    TASKS,
+    Classification,
+    Task,
+    choose_decision,
+    is_unknown,
+    order_samples,
+    take_samples,
+)
 
 _MAX_CLASSES = 20  # that whole numbers can be; more of them are numbers
 DATA_FILE = "data.absentia"
@@ -38,6 +46,8 @@ class TaskData:
         Classes, or names of the labels.
     kernel : ViewKernels
         How kernels are made of features.
+    decision : "balanced", "accuracy" or costs (classes, classes)
+        What all methods decide classes by.
     """
 
     data: Any
@@ -45,10 +55,11 @@ class TaskData:
     y: Array | None
     classes: tuple[Any, ...]
     kernel: ViewKernels
+    decision: Any = "balanced"
 
     @property
     def task(self) -> Task:
-        return TASKS[self.kind]
+        return Classification(self.decision) if self.kind == "classes" else TASKS[self.kind]
 
     @property
     def has_features(self) -> bool:
@@ -89,7 +100,15 @@ class TaskData:
 
     def replace(self, data: Any) -> "TaskData":
         """The same of other data of these samples."""
-        return TaskData(data, self.kind, self.y, self.classes, restrict_kernel(self.kernel, data.names))
+        return replace(self, data=data, kernel=restrict_kernel(self.kernel, data.names))
+
+    def judged_by(self, score: str | None, costs: Any = None) -> "TaskData":
+        """The same with classes decided so that this score is best; of costs of mistakes, these."""
+        if self.kind == "classes":
+            return replace(self, decision=choose_decision(score, costs, self.classes))
+        if costs is not None:
+            raise ValueError(f"costs of mistakes are of classes, and the labels are {self.kind}")
+        return self
 
     def for_completion(self) -> "TaskData":
         """The same samples with nothing to predict."""
@@ -116,6 +135,8 @@ def load_data(folder: Path) -> TaskData:
     state, _ = read_state(path)
     try:
         loaded = deserialize(state.tree, state.arrays)
+        if isinstance(loaded, TaskData) and not isinstance(loaded.decision, str):
+            choose_decision(None, loaded.decision, loaded.classes)  # refuses what cannot be costs of these
     except (MemoryError, OSError):
         raise
     except Exception as error:  # whatever somebody may have put together

@@ -25,7 +25,7 @@ from absentia.files import FileError, write_atomically
 from absentia.tasks import Plan
 
 DESIGN_FILE = "design.json"
-_VERSION = 1  # of splits, masks and measures: to be raised when these give other numbers than before
+_VERSION = 2  # of splits, masks and measures: to be raised when these give other numbers than before
 _MAX_REPEATS = 10_000  # or folds
 _CURVE_REPEATS, _COMPLETION_REPEATS = 2, 3
 #: Completers that are tried beside predictions.

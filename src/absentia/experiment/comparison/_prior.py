@@ -1,8 +1,9 @@
 """How far methods are from the simplest one on small cohorts: mean and standard deviation, in shares.
 
 Balanced accuracy less that of ``average``, on 72 tasks of 40 to 320 samples made of 23 public sets, every
-set counting the same; what chance adds to the spread is taken off.  Classes are decided as ``compare``
-does, by the most probable one but for ``auto``, which decides by probability over frequency.  Made by::
+set counting the same; what chance adds to the spread is taken off.  When it was made, classes were decided
+by the most probable one but for ``auto``, which decided by probability over frequency, as all methods do
+now: part of its lead is that.  Made by::
 
     python benchmarks/predict_regret.py --keep regret
     python benchmarks/method_prior.py --keep regret

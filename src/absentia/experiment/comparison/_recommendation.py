@@ -205,6 +205,10 @@ def _alternatives(evidence: Evidence, recommended: str) -> Iterator[str]:
     if default in expected:
         gap = _points(evidence, expected[recommended] - expected[default])
         yield f"{recommended} is expected {gap} better than {default}, the default."
+    elif default:
+        own = next((row for row in evidence.rows if row.method == default), None)
+        why = "" if own is None else own.left_out or (own.failed and "failed")
+        yield f"{default}, the default, is not judged here{f': it {why}' if why else ''}."
     top = max(expected, key=lambda method: (expected[method], method == recommended))
     if top != recommended:
         gap = _points(evidence, expected[top] - expected[recommended])
@@ -333,11 +337,27 @@ def write_script(name: str, data: TaskData) -> str:
         return "\n".join([*_imports(lines), reading, *lines, writing])
     lines = [f"model = {_write_model(name, data)}"]
     several = data.kind == "labels"
-    fitting = [f"model.fit({samples}, {'Y' if several else 'y'})"]
+    fitting = [f"model.fit({samples}, {'Y' if several else 'y'})", *_write_decision(lines[0], data)]
     fitting += [f"model.predict{'_proba' if several else ''}(views[:5])"] if data.has_features else []
     targets = _TARGETS.get(data.kind, _TARGETS["classes"])
     labels = [line.replace("SAMPLES", samples) for line in targets]
     return "\n".join(["import pandas as pd", *_imports(lines), reading, *labels, *lines, *fitting])
+
+
+def _write_decision(model: str, data: TaskData) -> list[str]:
+    """Lines that make a fitted model decide as it did in the comparison."""
+    by_itself = (
+        "AutoClassifier(" in model and isinstance(data.decision, str) and data.decision == "balanced"
+    )
+    if data.kind != "classes" or by_itself:
+        return []
+    classifier = "model[-1]" if "make_pipeline(" in model else "model"
+    if isinstance(data.decision, str):
+        return [f"{classifier}.set_decision({data.decision!r})"]
+    return [
+        'costs = pd.read_csv("COSTS.csv", index_col=0)  # of mistakes, true classes in rows',
+        f"{classifier}.set_decision(costs)",
+    ]
 
 
 #: Labels out of a table, in the order of the samples.
@@ -372,6 +392,8 @@ def _write_model(name: str, data: TaskData) -> str:
     default = data.has_features and repr(data.kernel) == repr(ViewKernels())
     plan = make_plan(name, data)
     estimator = entry.make() if data.kind != "labels" else PerLabel(name)
+    if data.kind == "classes" and "probability" in estimator.get_params():
+        estimator.set_params(probability=True)
     if isinstance(plan.estimator, Pipeline):
         return f"make_pipeline({', '.join(repr(step) for _, step in plan.estimator.steps)})"
     if not default and plan.takes != "kernels":

@@ -31,7 +31,7 @@ _MIN_DRAWS = 3  # times that cells are hidden for a completer at least: one says
 #: What a trial is, whatever the data and the version: two that agree in it are the same question.
 _SAME_TRIAL = ("kind", "method", "repeat", "fold", "views", "rate", "mechanism")
 _CHANGED = {
-    "data": "the data are others",
+    "data": "the data, or what classes are decided by, are others",
     "seed": "the seed is another",
     "version": "the method is another version",
     "parameters": "the parameters are others",

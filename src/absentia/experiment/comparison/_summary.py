@@ -196,7 +196,7 @@ class ComparisonSummary:
             self.rows,
             self.differences,
             self.expectations,
-            self.data.task.default_method,
+            self.data.task.default_method if self.data.kind != "labels" else "",
         )
         verdict = recommend(evidence)
         if evidence.measured:
@@ -387,6 +387,13 @@ _HIDDEN_WORDS = {
 }
 
 
+_DECISION_WORDS = {
+    "balanced": "the class with the largest probability over its frequency in training",
+    "accuracy": "the most probable class",
+    "costs": "the class of least expected cost",
+}
+
+
 def _make_facts(summary: ComparisonSummary) -> dict[str, str]:
     """By name, in words."""
     design, data, kind = summary.design, summary.data.data, summary.data.kind
@@ -408,6 +415,9 @@ def _make_facts(summary: ComparisonSummary) -> dict[str, str]:
             f"{count_folds(summary.data, design)} folds, {design.repeats} repeats, the same for every "
             "method; kernels, completion and all that is chosen come from the training part of a fold"
         )
+    if kind == "classes":
+        rule = summary.data.decision if isinstance(summary.data.decision, str) else "costs"
+        facts["decision"] = f"{_DECISION_WORDS[rule]}, by every method that gives probabilities"
     if design.repeats_of:
         fewer = ", ".join(f"{name} ({count})" for name, count in design.repeats_of.items())
         facts["fewer repeats"] = f"{fewer}: slow on data of this size"

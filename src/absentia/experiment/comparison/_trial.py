@@ -88,11 +88,7 @@ def predict_samples(task: Task, model: Any, data: Any) -> Predictions:
     """What a model says of samples; one with kernels before it, of some at a time."""
     if not isinstance(model, Model):
         return task.predict(model, data)
-    parts = [task.predict(model.classifier, rows) for rows in model.blocks(data)]
-    values = np.concatenate([part.values for part in parts])
-    if any(part.probabilities is None for part in parts):
-        return Predictions(values)
-    return Predictions(values, np.concatenate([np.asarray(part.probabilities) for part in parts]))
+    return Predictions.join([task.predict(model.classifier, rows) for rows in model.blocks(data)])
 
 
 def fit_to_all(data: TaskData, method: str, seed: int = 0) -> Any:

@@ -36,6 +36,8 @@ def find(name: str, *families: Family) -> Entry:
     """The method of that name or alias, or an error that says which it may have meant."""
     entries = _by_any_name(*families)
     if name.lower() not in entries:
+        if name.lower() == "survival-forest":
+            raise ValueError(f"method {name!r} wants scikit-survival: pip install scikit-survival")
         check_name("method", name, entries)
     return entries[name.lower()]
 

@@ -1,6 +1,7 @@
 """Methods that learn times to an event."""
 
 from functools import partial
+from importlib.util import find_spec
 
 from absentia.methods.catalogue._entry import Entry
 
@@ -18,6 +19,19 @@ _FUSION = _survival(
     "the same for each view on the samples that have it, risks averaged; nothing is completed",
     fixed={"combine": "fusion"},
     without=("completer",),
+)
+
+#: Offered where scikit-survival, which grows the trees, is installed.
+_FOREST = Entry(
+    "survival",
+    "features",
+    "risks",
+    "survival-forest",
+    "prediction:SurvivalForest",
+    "a random survival forest on all features side by side, absent ones as they are",
+    "learn from kernels, or without scikit-survival",
+    baseline=True,
+    compared=("survival",),
 )
 
 ENTRIES: tuple[Entry, ...] = (
@@ -39,6 +53,7 @@ ENTRIES: tuple[Entry, ...] = (
         baseline=True,
         compared=("survival",),
     ),
+    *([_FOREST] if find_spec("sksurv") else []),
     _COX,
     *(
         _COX.variant(

@@ -2,7 +2,8 @@
 
 from absentia.methods.learning._amkl import AbsentMKLClassifier
 from absentia.methods.learning._average import AverageKernelSVC
-from absentia.methods.learning._base import Classifier, Learner, Regressor, SurvivalModel
+from absentia.methods.learning._base import Classifier, Learner, Regressor, SurvivalModel, shrink_to_prior
+from absentia.methods.learning._decision import align_costs
 from absentia.methods.learning._inputs import Either, subset
 from absentia.methods.learning._logistic import Axes, KernelLogistic, fit_logistic, to_probabilities
 from absentia.methods.learning._machines import KernelClassifier

@@ -127,7 +127,7 @@ class AbsentMKLClassifier(KernelClassifier):
     Attributes
     ----------
     C_, weights_, classes_, support_, dual_coef_, bias_, gap_, objective_, n_iter_, converged_, status_,
-    usable_, decision_weights_
+    usable_, decision_
         As in :class:`MKLClassifier`.  Where there are rounds, objective and iterations are theirs, and the
         gap is the last round's, at `tau_`.
     gamma_ : ndarray, of the shape of `weights_`

@@ -146,7 +146,7 @@ class AverageKernelSVC(KernelClassifier):
     Attributes
     ----------
     C_, weights_, classes_, support_, dual_coef_, bias_, gap_, objective_, n_iter_, converged_, status_,
-    usable_, decision_weights_
+    usable_, decision_
         As in :class:`MKLClassifier`; the objective is the machine's.
 
     Examples

@@ -10,8 +10,9 @@ the prior: of a class its frequency pi among the training samples (by their weig
 there answers are continuous: where a sample's views cover less than a hundredth (:data:`_LOW_COVERAGE`),
 the answer is that part the method's, the rest the prior's.
 
-The decision of a classifier is the class with the largest probability times its ``decision_weights_``, all
-one unless a class has a reason for others; without probabilities, the class with the largest score.
+A class is decided from probabilities by ``decision_``, weights or costs (``_decision``): the most probable
+class, unless a parameter ``decision`` or :meth:`Classifier.set_decision` says otherwise; without
+probabilities, the class with the largest score.
 """
 
 from abc import ABC, abstractmethod
@@ -26,6 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 from absentia.core import Array, Estimator, clone_without_callbacks, limit_threads_if_small
 from absentia.data.survival import Survival, as_survival, concordance_index, evaluate_steps
 from absentia.methods.learning._calibration import Calibration, calibrate
+from absentia.methods.learning._decision import make_decision
 from absentia.methods.learning._inputs import (
     INPUTS,
     Either,
@@ -107,7 +109,8 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
     """
 
     classes_: Array
-    decision_weights_: Array
+    decision_: Array  # weights (classes,), or costs (classes, classes)
+    _frequencies: Array  # of the classes (classes,), by the weights that probabilities were learned with
     _calibration: Calibration | None  # what turns scores into probabilities
     _own_probabilities = False  # whether :meth:`_predict_proba` is its own, without calibration
 
@@ -122,13 +125,19 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         """Scores, rows x 1 for two classes (positive: the second), rows x classes for more.
 
         About -1 to 1, as the prior is; rows that cover nothing are not read.  Of a classifier with
-        probabilities of its own they are these, weighted as for decisions, from -1 to 1.
+        probabilities of its own they are these, weighted as for decisions, from -1 to 1; where costs
+        decide, expected costs relative to their mean, turned so that the least has the largest score.
         """
         if not self._own_probabilities:
             name = type(self).__name__
             raise NotImplementedError(f"{name} lacks _score, or _own_probabilities with _predict_proba")
-        weighted = self._predict_proba(X) * self.decision_weights_
-        scores = 2 * weighted / np.maximum(weighted.sum(axis=1, keepdims=True), 1e-300) - 1
+        if self.decision_.ndim == 1:
+            weighted = self._predict_proba(X) * self.decision_
+            scores = 2 * weighted / np.maximum(weighted.sum(axis=1, keepdims=True), 1e-300) - 1
+        else:  # for weights w as costs, w_k of every mistake, this is the same
+            costs = np.maximum(self._predict_proba(X) @ self.decision_, 0.0)
+            mean = costs.sum(axis=1, keepdims=True) / (len(self.classes_) - 1)
+            scores = 1 - 2 * costs / np.maximum(mean, 1e-300)
         return np.asarray(scores[:, 1:] if len(self.classes_) == 2 else scores)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -139,7 +148,10 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         warn_of_empty(X)
         weight = labels.class_weighted(getattr(self, "class_weight", None))
         self.classes_, self._prior = labels.classes, labels.prior
-        self.decision_weights_ = np.ones(len(labels.classes))
+        learned = (weight if self._own_probabilities else labels.weight) * X.observed.any(axis=1)
+        counts = np.array([learned[labels.codes == k].sum() for k in range(len(labels.classes))])
+        self._frequencies = counts / counts.sum()
+        self.set_decision(getattr(self, "decision", "accuracy"))
         self._fit_samples(X, labels.codes, weight)
         with limit_threads_if_small(len(X)):
             wanted = self._offers_probabilities() and not self._own_probabilities
@@ -161,18 +173,42 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         return shrink_to_prior(self._coverage(X), self._score(X), prior)
 
     def predict(self, X: Any) -> Array:
-        """The class of each sample: that of the largest probability times ``decision_weights_``.
+        """The class of each sample, decided from its probabilities (:meth:`decide`).
 
-        That of the largest score, if it was fitted without probabilities.  Where no view is usable, the
-        most frequent class.
+        That of the largest score, if it was fitted without probabilities.
         """
         check_is_fitted(self, "names_in_")
         if self._offers_probabilities() and (self._own_probabilities or self._calibration is not None):
-            best = (self.predict_proba(X) * self.decision_weights_).argmax(axis=1)
-        else:
-            scores = self.decision_function(X)
-            best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+            return self.decide(X, self.predict_proba(X))
+        scores = self.decision_function(X)
+        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[best])
+
+    def decide(self, X: Any, proba: Array) -> Array:
+        """The class of each sample, whose probabilities (n, classes) are `proba`.
+
+        That of the largest probability times weight, or of the least expected cost.  Where no view is
+        usable weights do not count: all that is known is which class is the most frequent.
+        """
+        if self.decision_.ndim == 2:
+            best = (proba @ self.decision_).argmin(axis=1)
+        else:
+            blind = self.unusable(X)[:, None]
+            best = np.where(blind, proba, proba * self.decision_).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def set_decision(self, decision: Any) -> Self:
+        """Decide otherwise from now on; probabilities stay what they are.
+
+        Parameters
+        ----------
+        decision : "balanced", "accuracy", dict of dicts, DataFrame or array
+            Largest probability over frequency, largest probability, or least expected cost: costs of
+            mistakes are ``costs[true][predicted]``, a table with true classes as rows, or an array of shape
+            (n_classes, n_classes) in the order of ``classes_``.
+        """
+        self.decision_ = make_decision(decision, self.classes_, self._frequencies)
+        return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of samples, by weight, whose class is right; `y` is in the order of the samples."""
@@ -307,13 +343,17 @@ class SurvivalModel(Learner):
         times : sequence of numbers, optional
             By default the times of training at which something happened, ``event_times_``.
         """
-        risk = self.predict(X)
+        check_is_fitted(self, "names_in_")
         at = self.event_times_ if times is None else np.atleast_1d(np.asarray(times, dtype=np.float64))
         if at.ndim != 1 or not np.isfinite(at).all():
             raise ValueError("times must be a list of finite numbers")
-        hazard = evaluate_steps(self.event_times_, self._hazard, at, 0.0)
         with np.errstate(over="ignore"):
-            return np.asarray(np.exp(-np.exp(risk)[:, None] * hazard))
+            return np.asarray(np.exp(-self._cumulative_hazard(X, at)))
+
+    def _cumulative_hazard(self, X: Any, times: Array) -> Array:
+        """Of samples up to each of the times, rows x times: all are proportional."""
+        hazard = evaluate_steps(self.event_times_, self._hazard, times, 0.0)
+        return np.asarray(np.exp(self.predict(X))[:, None] * hazard)
 
     def score(self, X: Any, y: Any) -> float:
         """The concordance index; `y` is in the order of the samples."""

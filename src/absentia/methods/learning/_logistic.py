@@ -287,7 +287,7 @@ class KernelLogistic(KernelMachine, Classifier):
         Probabilities of each training sample by the machine without it; NaN for samples without weight.
     loo_curve_ : dict
         Log-loss of samples left out, for every C that was tried.
-    weights_, dual_coef_, bias_, support_, classes_, decision_weights_, names_in_, ids_
+    weights_, dual_coef_, bias_, support_, classes_, decision_, names_in_, ids_
 
     Examples
     --------

@@ -95,8 +95,8 @@ class MKLClassifier(KernelClassifier):
         How the fit ended, in words.
     usable_ : ndarray of bool of shape (n_samples,)
         Which training samples have a view with weight.
-    decision_weights_ : ndarray of shape (n_classes,)
-        What probabilities are multiplied by to decide: ones.
+    decision_ : ndarray of shape (n_classes,) or (n_classes, n_classes)
+        What probabilities are multiplied by to decide, or costs of mistakes.
 
     Examples
     --------

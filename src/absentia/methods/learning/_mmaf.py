@@ -96,7 +96,7 @@ class MMAFClassifier(SelectsC, Classifier, Iterative):
     ----------
     coef_ : ndarray of shape (n_machines, n_features)
         Of the standardised features, those of the first view first.
-    C_, bias_, classes_, decision_weights_, objective_, n_iter_, converged_, status_, names_in_, ids_
+    C_, bias_, classes_, decision_, objective_, n_iter_, converged_, status_, names_in_, ids_
 
     Examples
     --------

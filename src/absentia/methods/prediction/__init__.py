@@ -11,3 +11,4 @@ from absentia.methods.prediction._perlabel import PerLabel
 from absentia.methods.prediction._regressor import AbsentRegressor
 from absentia.methods.prediction._stacking import ViewStacking
 from absentia.methods.prediction._survival import AbsentSurvival, EarlyFusionSurvival
+from absentia.methods.prediction._survival_forest import SurvivalForest

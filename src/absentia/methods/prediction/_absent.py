@@ -79,7 +79,7 @@ class AbsentClassifier(CompositeClassifier):
     weights_ : ndarray of shape (n_views,), or (n_classes, n_views) with more than two classes
         Without that of who has which view.
     completer_ : the fitted completer, or None
-    classes_, decision_weights_, names_in_, ids_
+    classes_, decision_, names_in_, ids_
 
     Examples
     --------

@@ -17,14 +17,14 @@ numbers   predictions                ``log(1 - R2) / 2``: that of normal errors,
 survival  log-hazards                negative log partial likelihood, per event
 ========  =========================  =====================================================================
 
-Probabilities are honest ones; the decision between classes is made by weights of its own (`decision`).
+Probabilities are honest ones; the decision between classes is made by weights or costs (`decision`).
 Numbers and survival times: ``_auto_regressor``, ``_auto_survival``.
 """
 
 import warnings
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -192,9 +192,10 @@ class AutoClassifier(WeightedMembers, CompositeClassifier):
     kernel : str or ViewKernels, default "rbf"
         Of candidates by name whose kernel is not part of the name; ``"precomputed"`` says that kernels
         will come.
-    decision : {"balanced", "accuracy"}, default "balanced"
+    decision : {"balanced", "accuracy"}, dict of dicts or DataFrame, default "balanced"
         The class of largest probability divided by its frequency, so that rare classes count as much as
-        others, or the most probable class.  Probabilities themselves are not changed.
+        others; the most probable class; or that of least expected cost, of costs of mistakes
+        ``decision[true][predicted]``.  Probabilities themselves are not changed.
     class_weight : dict, "balanced" or None
         Factor on the samples' weights by class.
     random_state : int, Generator, RandomState or None
@@ -212,9 +213,8 @@ class AutoClassifier(WeightedMembers, CompositeClassifier):
     loo_proba_ : ndarray of shape (n_samples, n_classes)
         Average of what the members say of each training sample once it is left out; NaN for samples
         without a view or weight.
-    decision_weights_ : ndarray of shape (n_classes,)
-        One over the frequencies of the classes, of equals the more frequent counting more by a billionth;
-        or ones.
+    decision_ : ndarray of shape (n_classes,) or (n_classes, n_classes)
+        Weights of the classes, or costs of mistakes.
     classes_, names_in_, ids_
 
     Examples
@@ -231,7 +231,7 @@ class AutoClassifier(WeightedMembers, CompositeClassifier):
     candidates: Any = "auto"
     _: KW_ONLY
     kernel: Any = "rbf"
-    decision: Literal["balanced", "accuracy"] = "balanced"
+    decision: Any = "balanced"
     class_weight: Any = None
     random_state: RandomState = None
     callback: Callback | None = None
@@ -252,9 +252,6 @@ class AutoClassifier(WeightedMembers, CompositeClassifier):
         left_out = self._fit_members(X, y, weight)
         losses = np.array([log_loss(np.maximum(proba, 1e-4), y, weight) for proba in left_out])
         self._left_out = np.tensordot(self._set_weights(losses, "loss", losses), left_out, 1)
-        if self.decision == "balanced":  # by the weights that probabilities were learned with
-            frequencies = (np.bincount(y, weight) / weight.sum())[self._class_order]
-            self.decision_weights_ = (1 + 1e-9 * frequencies) / frequencies
 
     def _check_counts(self, y: Array) -> None:
         """Raise if a class has too few samples to leave some out."""

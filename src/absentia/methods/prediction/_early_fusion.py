@@ -234,7 +234,7 @@ class EarlyFusionClassifier(EarlyFusion, Classifier):
     loo_proba_ : ndarray of shape (n_samples, n_classes)
         Probabilities of each training sample, of logistic regression by the model without it, of forests of
         50 trees or more by the trees that have not seen it; NaN for samples that were not learned from.
-    classes_, decision_weights_, names_in_, ids_, n_features_in_
+    classes_, decision_, names_in_, ids_, n_features_in_
 
     Examples
     --------

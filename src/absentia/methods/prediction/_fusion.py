@@ -57,7 +57,7 @@ class LateFusion(PerViewClassifier):
     skill_ : dict
         What each view is worth: the share of the log-loss of the class frequencies that its probabilities
         of held-out samples save.  Only with ``rule="skill"``.
-    classes_, decision_weights_, names_in_, ids_
+    classes_, decision_, names_in_, ids_
 
     Examples
     --------

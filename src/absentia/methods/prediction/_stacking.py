@@ -117,7 +117,7 @@ class ViewStacking(PerViewClassifier):
     ----------
     weights_ : ndarray of shape (n_views,)
         Of the views.  Only without `final`.
-    classes_, decision_weights_, names_in_, ids_
+    classes_, decision_, names_in_, ids_
 
     Examples
     --------

@@ -105,10 +105,15 @@ class Trees:
         return np.asarray(total / max(total.sum(), np.finfo(np.float64).tiny))
 
     @classmethod
-    def of_forest(cls, forest: Any, fill: Array) -> Trees:
-        """Of a fitted ``RandomForestClassifier`` or ``-Regressor`` with one target; NaN is `fill`."""
+    def of_forest(
+        cls, forest: Any, fill: Array, read: Callable[[Any], Array] = lambda tree: tree.value[:, 0, :]
+    ) -> Trees:
+        """Of a fitted forest, NaN being `fill`; `read` gives values of a tree's nodes, (nodes, outputs).
+
+        By default those of ``RandomForestClassifier`` and ``-Regressor`` with one target.
+        """
         trees = [tree.tree_ for tree in forest.estimators_]
-        values = np.concatenate([tree.value[:, 0, :] for tree in trees]).astype(np.float64)
+        values = np.concatenate([read(tree) for tree in trees]).astype(np.float64)
         if hasattr(forest, "classes_"):
             values /= values.sum(axis=1, keepdims=True)
         pieces = [
