@@ -100,10 +100,7 @@ def test_how_numbers_were_read_is_said(tmp_path):
     text = "id\ta\tb\tc\nx\t1,5\t5 kg\t2,5\ny\t2,5\t6 kg\t1\n"
     frame, notes = read_frame(table(tmp_path, text))
     assert frame.to_numpy().tolist() == [[1.5, 5, 2.5], [2.5, 6, 1]]
-    assert notes == (
-        "t.csv: columns 'a', 'c' read as numbers: decimal commas",
-        "t.csv: column 'b' read as numbers: 'kg' left out",
-    )
+    assert notes == ("t.csv: read as numbers: 'a' ('1,5' as 1.5), 'b' ('5 kg' as 5), 'c' ('2,5' as 2.5)",)
 
 
 def test_categories_that_may_be_numbers_are_warned_of(tmp_path):

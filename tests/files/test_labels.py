@@ -92,7 +92,7 @@ BAD = [
         r"none of its 2 ids \(column 'id', e.g. 'x'\) is among the 3 samples \(e.g. 'p'\)",
     ),
     ("id,key,a\nx,p,1\n", "{}:a", r"column 'key' does hold ids of samples: say so \(--id key\)"),
-    ("id,a\np,1,2\n", "{}", "line 2 has 3 fields, the first line 2"),
+    ("id,a\np,1,2\n", "{}", "line 2 has 3 fields, line 1 has 2"),
 ]
 
 

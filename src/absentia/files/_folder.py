@@ -42,9 +42,9 @@ from absentia.files._base import (
     file_errors,
     open_regular,
 )
-from absentia.files._formats import is_table
 from absentia.files._frames import LABEL_NAMES, TableSpec, complete_spec, read_frame, read_sheets, view_name
 from absentia.files._reading import as_loaded, explain_conversion, find_reader, is_readable
+from absentia.files._tables import is_table
 from absentia.kernels import KERNELS
 
 if TYPE_CHECKING:

@@ -17,11 +17,10 @@ from absentia.data import KernelViews, Views, drop_features, find_leaks, normali
 from absentia.files._archive import list_keys
 from absentia.files._base import FileError, LabelsSource, LoadedData, file_errors, path_exists
 from absentia.files._cells import unescape_formula
-from absentia.files._columns import RawTable
 from absentia.files._folder import WAYS_TO_DIFFER, match_ids
-from absentia.files._formats import is_table, read_raw_table
 from absentia.files._frames import find_id_column, list_names, read_ids
 from absentia.files._reading import CONTAINERS, as_loaded, read_label_array
+from absentia.files._tables import RawTable, is_table, read_raw_table
 from absentia.files._targets import MANY_CLASSES, Kind, ParsedLabels, parse_label_array, parse_targets
 
 _LABEL_COLUMNS = ("label", "labels", "class", "y", "target", "subtype", "diagnosis", "outcome", "phenotype")

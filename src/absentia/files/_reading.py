@@ -23,7 +23,7 @@ from absentia.files._base import (
     file_errors,
     path_exists,
 )
-from absentia.files._formats import TABLE_ENDINGS
+from absentia.files._tables import TABLE_ENDINGS
 
 #: How a name ends -> the reader, as "module:function" in this package.
 READERS = {

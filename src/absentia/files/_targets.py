@@ -7,7 +7,15 @@ import numpy as np
 
 from absentia.core import Array, warn
 from absentia.data import AbsenceWarning
-from absentia.files._cells import GAPS, Mark, find_notation, is_measured, is_number, parse_numbers
+from absentia.files._cells import (
+    GAPS,
+    UNSURE,
+    find_decimal,
+    is_measured,
+    is_number,
+    parse_numbers,
+    parse_written,
+)
 
 Kind = Literal["classes", "numbers", "survival", "multilabel"]
 MANY_CLASSES = 20  # more different whole numbers than these are numbers, not classes
@@ -110,18 +118,19 @@ def _infer_kind(names: Sequence[str], columns: Sequence[Sequence[str]]) -> Kind:
 
 
 def _parse_cells(name: str, cells: Sequence[str]) -> tuple[Array | None, str]:
-    """Cells as numbers, None if some are none, and how they are written if not plainly."""
+    """Cells as numbers, None if some are none, and one of them if they are not written plainly."""
     values = parse_numbers(cells)
-    notation = find_notation(set(cells) - GAPS) if values is None else None
-    if notation is None:
+    sign = find_decimal(set(cells) - GAPS) if values is None else None
+    if sign is None:
         return values, ""
-    if notation.mark is Mark.UNSURE:
+    odd = min(cell for cell in cells if cell not in GAPS)
+    if sign == UNSURE:
         odd = min(cell for cell in cells if "," in cell)
         raise ValueError(
             f"column {name!r} holds numbers such as {odd[:40]!r}, which may be {odd.replace(',', '')[:40]} "
             f"or {odd.replace(',', '.')[:40]}; write them without thousands separators and with a point"
         )
-    return notation.parse(cells), str(notation)
+    return parse_written(cells, sign), f"{odd[:40]!r} as {parse_written([odd], sign)[0]:.10g}"
 
 
 def _is_whole(values: Array) -> bool:
