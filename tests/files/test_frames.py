@@ -128,8 +128,6 @@ def test_what_is_no_feature_is_left_out_with_a_word(tmp_path):
     assert len(notes) == 2
     assert "'', which only counts lines, is left out" in notes[0]
     assert "'patient', which holds further ids, is left out" in notes[1]
-    rows = "".join(f"{k},name{k}\n" for k in range(12))
-    assert "no value of column 'who' appears twice" in read_frame(table(tmp_path, f"id,who\n{rows}"))[1][0]
 
 
 def test_all_faults_of_a_table_are_said_at_once(tmp_path):

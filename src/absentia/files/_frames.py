@@ -91,7 +91,7 @@ def read_frame(path: Path, spec: TableSpec = _DEFAULT_SPEC) -> "tuple[pd.DataFra
             raise FileError(f"{path}: {describe_faults(typed.faults)}")
         if typed.doubts:
             warn(f"{path}: {describe_faults(typed.doubts)}", AbsenceWarning)
-        notes += note_written(path, typed.examples) + _note_unique_texts(path, typed.columns)
+        notes += note_written(path, typed.examples)
         return _build_frame(typed.columns, ids), (*table.notes, *notes)
 
 
@@ -239,19 +239,6 @@ def _is_counting(cells: Sequence[str]) -> bool:
 
 def _all_different(cells: Sequence[str]) -> bool:
     return len(set(cells)) == len(cells)
-
-
-def _note_unique_texts(path: Path, columns: Mapping[str, Any]) -> list[str]:
-    """A word about texts that are too few to be refused and all different."""
-    texts = {name: [x for x in v if x is not None] for name, v in columns.items() if v.dtype == object}
-    alone = [name for name, there in texts.items() if len(there) >= 10 and _all_different(there)]
-    if not alone:
-        return []
-    which = list_names(alone)
-    return [
-        f"{path.name}: no value of column {which} appears twice; leave it out (--ignore) if it is an id or "
-        "a remark"
-    ]
 
 
 def note_written(path: Path, examples: Mapping[str, str]) -> list[str]:
