@@ -138,6 +138,14 @@ def test_all_together_is_the_reference(done):
     np.testing.assert_allclose(found, kernel_pca.same_but_for_signs(found, expected), atol=1e-9)
 
 
+def test_each_view_on_its_own_is_the_reference(done):
+    found = done.to_embedding(2, per_view=True)
+    assert list(found) == list(done.names)
+    for name, scores in found.items():
+        expected, _, _ = kernel_pca.embedding(done.block(name), 2)
+        np.testing.assert_allclose(scores, kernel_pca.same_but_for_signs(scores, expected), atol=1e-9)
+
+
 def test_neither_a_views_scale_nor_the_order_of_samples_or_views_matters(done, rng):
     K, shuffle = done.to_dense(), rng.permutation(len(done))
     scaled = K * np.array([1e-3, 1.0, 1e5, *[1.0] * (len(K) - 3)])[:, None, None]
@@ -160,6 +168,8 @@ def test_incomplete_kernels_are_refused_with_advice():
         ValueError, match=r"is absent for \d+ sample\(s\), e\.g\. \d+; complete the kernels"
     ):
         kv.to_embedding(2)
+    with pytest.raises(ValueError, match="is absent for"):
+        kv.to_embedding(2, per_view=True)
     assert CVKT().fit_transform(kv).to_embedding(2).shape == (40, 2)
 
 

@@ -272,7 +272,7 @@ def refusals(estimator, remedy):
 def test_tables_where_kernels_are_wanted(estimator, remedy):
     for said, came in refusals(estimator, remedy):
         assert said.startswith(f"KernelViews are wanted, not {came}; ")
-        assert "ViewKernels().fit_transform(views)" in said
+        assert said.endswith(f"views = {remedy}")
 
 
 @pytest.mark.parametrize("estimator", [MMAFClassifier(), ViewKernels()])
@@ -280,12 +280,12 @@ def test_tables_where_kernels_are_wanted(estimator, remedy):
 def test_tables_where_views_are_wanted(estimator, remedy):
     for said, came in refusals(estimator, remedy):
         assert said.startswith(f"Views are wanted, not {came}; ")
-        assert "Views.from_dict({'name': table, ...})" in said
+        assert remedy in said
 
 
 @pytest.mark.parametrize("estimator", [MMAFClassifier()])
 def test_kernels_where_features_are_wanted(estimator):
-    with pytest.raises(TypeError, match=r"Views are wanted, not KernelViews; .*from_dict"):
+    with pytest.raises(TypeError, match=r"Views are wanted, not KernelViews; .* takes the features"):
         estimator.fit(KernelViews.from_dense([np.eye(3)]), [0, 1, 1])
 
 

@@ -62,6 +62,16 @@ class Components:
 # --------------------------------------------------------------------------------------- of several views
 
 
+def view_components(kernels: KernelViews, n_components: int) -> dict[str, Components]:
+    """The components of every view, in its kernel's own units."""
+    _check_complete(kernels, n_components)
+    order = order_kernels(kernels).samples
+    return {
+        name: _find_components([kernels.operator(name)], [1.0], n_components, order)
+        for name in kernels.names
+    }
+
+
 def fused_components(kernels: KernelViews, n_components: int) -> tuple[Components, Array]:
     """The components of the weighted sum of all kernels, and the weights.
 

@@ -55,12 +55,22 @@ def as_index(key: Any, n: int) -> Array:
     A trailing ``...`` or ``:``, which array code (scikit-learn's too) adds to a row index, is left out.
     """
     key = strip_ellipsis(key)
+    if isinstance(key, slice):
+        return np.arange(n)[key]
     if isinstance(key, tuple):
         raise IndexError("samples are picked by one index; views by name with .select([...])")
-    index = np.atleast_1d(np.arange(n)[key if isinstance(key, slice) or np.size(key) else []])
-    if index.ndim != 1:
+    index = np.atleast_1d(np.asarray(key))
+    if index.size == 0:
+        return np.zeros(0, dtype=int)
+    if index.dtype == bool:
+        if index.shape != (n,):
+            raise IndexError(f"boolean index of shape {index.shape} for {n} samples")
+        return np.flatnonzero(index)
+    if index.ndim != 1 or index.dtype.kind not in "iu":
         raise IndexError(f"samples are picked by positions or a mask, not by {key!r}")
-    return index
+    if (index < -n).any() or (index >= n).any():
+        raise IndexError(f"position {int(index[np.argmax(np.abs(index))])} for {n} samples")
+    return np.where(index < 0, index + n, index)
 
 
 def strip_ellipsis(key: Any) -> Any:
@@ -378,10 +388,29 @@ def input_error(wanted: Literal["kernels", "rows", "views"], X: Any, taker: str)
             "transform(new_views) of the ViewKernels that made the training kernels, or a fitted "
             f"make_pipeline(ViewKernels(), {taker}()) for all of it"
         )
-    takes = "Views.from_dict({'name': table, ...}), NaN rows where a view is absent, make Views of tables"
-    if wanted == "kernels":
-        takes = (
-            "KernelViews.from_dense(K) makes them of arrays, ViewKernels().fit_transform(views) of Views, "
-            f"and so does make_pipeline(ViewKernels(), {taker}()) inside"
+    if isinstance(X, Presence) and wanted == "views":
+        advice = f"{taker} takes the features themselves, Views.from_dict({{'name': table, ...}})"
+    elif isinstance(X, Presence):
+        advice = (
+            "kernels come from features by ViewKernels().fit_transform(views), or inside by "
+            f"make_pipeline(ViewKernels(), {taker}())"
         )
-    return TypeError(came + takes)
+    elif wanted == "views":
+        advice = f"build them with {_as_views(X)}, NaN rows where a view is absent"
+    else:
+        advice = (
+            "kernels as arrays become that with KernelViews.from_dense(K), features with "
+            f"ViewKernels().fit_transform(views) after views = {_as_views(X)}"
+        )
+    return TypeError(came + advice)
+
+
+def _as_views(X: Any) -> str:
+    """How to make Views of this."""
+    if isinstance(X, Mapping):
+        return "Views.from_dict(X)"
+    if isinstance(X, Sequence) and not isinstance(X, str):
+        return "Views.from_list(X)"
+    if hasattr(X, "columns"):
+        return "Views.from_frame(X, {'name': columns, ...})"
+    return "Views.from_dict({'name': table, ...})"

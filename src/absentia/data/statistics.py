@@ -23,7 +23,7 @@ Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import binomtest, chi2, rankdata, studentized_range, wilcoxon
+from scipy.stats import binomtest, chi2, norm, rankdata, studentized_range
 from scipy.stats import f as f_distribution
 from scipy.stats import t as student
 
@@ -45,6 +45,7 @@ __all__ = [
 ]
 
 _ROUNDING = 1e-12  # numbers that differ by less, relative to the largest, count as equal
+_EXACT = 50  # data sets up to which all signs of Wilcoxon's test are counted
 
 
 # --------------------------------------------------------------------------- one data set, many folds
@@ -359,8 +360,8 @@ def wilcoxon_holm(scores: Any) -> Array:
 
     .. math:: W = \sum_{i: d_i > 0} rank(|d_i|)
 
-    of those in favour of one is what random signs give.  Up to 50 data sets without ties all signs are
-    counted, else the sum is taken as normal.  Data sets without difference are left out.
+    of those in favour of one is what random signs give.  Up to 50 data sets all signs are counted, ties or
+    not, beyond the sum is taken as normal.  Data sets without difference are left out.
 
     Parameters
     ----------
@@ -391,8 +392,17 @@ def wilcoxon_holm(scores: Any) -> Array:
 def _signed_rank(differences: Array, scale: float) -> float:
     """Two-sided p-value of Wilcoxon's test; differences of scores as large as `scale` round as these do."""
     nonzero = differences[np.abs(differences) > _ROUNDING * scale]
-    sizes = _levels(np.abs(nonzero), _ROUNDING * scale) + 1
-    return float(wilcoxon(np.sign(nonzero) * sizes).pvalue) if len(nonzero) else 1.0
+    if not len(nonzero):
+        return 1.0
+    halves = 2 * rankdata(_levels(np.abs(nonzero), _ROUNDING * scale))
+    ranks = np.rint(halves).astype(int)
+    positive = int(ranks[nonzero > 0].sum())
+    if len(nonzero) > _EXACT:
+        return 2 * float(norm.sf(abs(positive - ranks.sum() / 2) / np.sqrt((ranks**2).sum() / 4)))
+    probabilities = np.ones(1)  # of each sum of ranks, if signs are tosses of a coin
+    for rank in ranks:
+        probabilities = (np.pad(probabilities, (0, rank)) + np.pad(probabilities, (rank, 0))) / 2
+    return float(min(2 * min(probabilities[: positive + 1].sum(), probabilities[positive:].sum()), 1.0))
 
 
 def _ranks(table: Array) -> Array:

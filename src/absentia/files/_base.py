@@ -292,6 +292,8 @@ class Options:
         Tables whose columns are the samples: these views, or, if True, all.
     labels : Path, optional
         The table of labels, which is no view.
+    features_from_labels : sequence of str
+        Columns of the table of labels that are features all the same: a view of its name.
     used : set of str
         Which entries of `ignore` have fitted some column so far.
     """
@@ -303,6 +305,7 @@ class Options:
     ignore: Sequence[str] = ()
     transpose: bool | Sequence[str] = False
     labels: Path | None = None
+    features_from_labels: Sequence[str] = ()
     used: set[str] = field(default_factory=set, repr=False, compare=False)
 
     def ignored_columns(self, view: str, columns: Iterable[str]) -> list[str]:

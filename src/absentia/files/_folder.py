@@ -88,7 +88,7 @@ def read_folder(path: Path, options: Options) -> LoadedData:
             )
         )
     frames, sources = dict[str, Any](), dict[str, str]()
-    notes = [f"{file.name} is not a view: it is taken for labels" for file in labels]
+    notes = [_note_labels(file, options) for file in labels]
     for file in files:
         views, more = _read_views(file, options)
         for name in views:
@@ -109,6 +109,13 @@ def _read_views(file: Path, options: Options) -> "tuple[dict[str, pd.DataFrame],
         return read_sheets(file, options, f"{name}_")
     frame, notes = _read_view(name, file, TableSpec(id=options.id), options)
     return {name: frame}, notes
+
+
+def _note_labels(file: Path, options: Options) -> str:
+    note = f"{file.name} is not a view: it is taken for labels"
+    if options.is_label_table(file) and not options.features_from_labels:
+        note += " (--features-from-labels COLUMN ... makes features of others of its columns)"
+    return note
 
 
 def _find_manifest(path: Path) -> Path | None:
@@ -348,6 +355,34 @@ def _view_frame(data: Views, name: str) -> "pd.DataFrame":
         codes = frame[column].fillna(-1).astype(int)
         frame[column] = pd.Categorical.from_codes(codes, pd.Index(levels))
     return frame
+
+
+def add_features_from_labels(loaded: LoadedData, options: Options) -> LoadedData:
+    """The same with one view more: those columns of the table of labels that are features.
+
+    Parameters
+    ----------
+    loaded : LoadedData
+        The data, and where a manifest says that the labels are.
+    options : Options
+        Where the table of labels is, and which of its columns are wanted.
+    """
+    file = options.labels or (loaded.labels.file if loaded.labels else None)
+    if file is None:
+        raise ValueError(
+            "features_from_labels names columns of the table of labels, and no table is named for labels; "
+            "name one, as FILE:COLUMN"
+        )
+    if not isinstance(loaded.data, Views):
+        raise ValueError("features_from_labels goes with features, and the data are kernels; leave it out")
+    view = view_name(file)
+    if view in loaded.data.names:
+        raise ValueError(f"features_from_labels: there is a view {view!r} already; rename one of the files")
+    id_column = loaded.labels.id if loaded.labels else None
+    spec = TableSpec(id=id_column or options.id, columns=options.features_from_labels)
+    frame, notes = _read_view(view, file, spec, replace(options, transpose=False))
+    frames = {name: _view_frame(loaded.data, name) for name in loaded.data.names}
+    return join_frames({**frames, view: frame}, (*loaded.notes, *notes), loaded.per_view, loaded.labels)
 
 
 def join_frames(

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -64,6 +64,7 @@ def read(
     use_rep: str | None = None,
     ignore: Sequence[str] = (),
     transpose: bool | Sequence[str] = False,
+    features_from_labels: Sequence[str] = (),
 ) -> Any:
     """Read Views or KernelViews from a file, a folder of tables or a manifest; with `labels`, these too.
 
@@ -86,9 +87,11 @@ def read(
         (``"date_*"``); ``"VIEW:*"`` leaves out a view.
     transpose : bool or sequence of str
         Tables whose columns are the samples: True for all, or these views.
+    features_from_labels : sequence of str
+        The table of labels is no view; these columns of it are features all the same.
     """
-    if isinstance(ignore, str) or isinstance(transpose, str):
-        raise ValueError("ignore and transpose are lists of names; give [NAME]")
+    if isinstance(ignore, str) or isinstance(transpose, str) or isinstance(features_from_labels, str):
+        raise ValueError("ignore, transpose and features_from_labels are lists of names; give [NAME]")
     loaded = open_data(
         path,
         labels=labels,
@@ -98,6 +101,7 @@ def read(
         use_rep=use_rep,
         ignore=ignore,
         transpose=transpose,
+        features_from_labels=features_from_labels,
     )
     if labels is None:
         return loaded.data
@@ -186,8 +190,16 @@ def _open_with_options(path: Path, options: Options) -> LoadedData:
         raise ValueError(
             f"transpose is for tables, not for {name} files; turn the array and write it again"
         )
+    if options.features_from_labels and options.is_label_table(path):
+        options.refuse("views", why="columns that features_from_labels names")
+        from absentia.files._frames import view_name
+
+        options = replace(options, views={view_name(path): options.features_from_labels})
     loaded = as_loaded(reader(path, options))
-    return replace(loaded, data=_drop_ignored(loaded.data, options))
+    loaded = replace(loaded, data=_drop_ignored(loaded.data, options))
+    if options.features_from_labels and not options.is_label_table(path):
+        return cast(LoadedData, _load("_folder:add_features_from_labels")(loaded, options))
+    return loaded
 
 
 def as_loaded(data: Views | KernelViews | LoadedData) -> LoadedData:

@@ -153,6 +153,15 @@ def test_what_stands_beside_the_label_is_no_feature(clinic):
     assert alone.y.tolist() == beside.y.tolist()
 
 
+def test_columns_beside_the_label_are_features_if_they_are_named(clinic):
+    views, said = fitted(clinic, "--features-from-labels", "cluster", "age")
+    assert views == ["expr", "meth", "metadata"]
+    for words in ("'cluster'", "'metadata'", "nearly determines the label 'status'", "100%"):
+        assert words in said
+    assert "--ignore metadata:cluster" in said
+    assert "'age'" not in said
+
+
 def test_a_column_of_any_view_that_nearly_determines_the_label_is_named_everywhere(clinic):
     table = pd.read_csv(clinic / "expr.csv", index_col="id")
     table.insert(3, "group", pd.read_csv(clinic / "metadata.csv").cluster.to_numpy())
@@ -169,7 +178,7 @@ def test_a_column_of_any_view_that_nearly_determines_the_label_is_named_everywhe
 
 
 def test_what_was_ignored_in_training_is_ignored_in_prediction(clinic):
-    flags = ("--ignore", "expr0", "meth:*[12]")
+    flags = ("--features-from-labels", "age", "--ignore", "expr0", "meth:*[12]")
     fitted(clinic, *flags)
     model = clinic.parent / "m.absentia"
     done = run("predict", model, clinic, "-o", clinic.parent / "p.csv")
@@ -181,6 +190,7 @@ def test_what_was_ignored_in_training_is_ignored_in_prediction(clinic):
     assert json.loads(said.stdout)["about"]["reading"] == {
         "ignore": ["expr0", "meth:*[12]"],
         "labels": "metadata.csv",
+        "features from labels": ["age"],
     }
     (clinic / "metadata.csv").unlink()  # new patients come without it
     done = run("predict", model, clinic, "-o", clinic.parent / "p.csv")

@@ -141,6 +141,7 @@ def test_options_are_those_of_reading():
         "use_rep": None,
         "ignore": (),
         "transpose": False,
+        "features_from_labels": (),
     }
     assert ReadOptions().options()["views"] is None
 

@@ -7,7 +7,7 @@ import pytest
 
 from absentia import Views, io
 from absentia.app.cli._compare import CompareOptions
-from absentia.app.cli._flags import ReadOptions, ViewKernelOptions, flag_words
+from absentia.app.cli._flags import LabelledReadOptions, ViewKernelOptions, flag_words
 from absentia.app.cli._study import make_study, read_task_data
 
 
@@ -30,7 +30,7 @@ def test_only_what_was_given_is_said_again():
 def test_the_command_in_the_design_is_the_command(data):
     options = CompareOptions(methods=("average",), repeats=1, memory_limit="2G")
     kernels = ViewKernelOptions(kernel=("linear",))
-    study, _ = make_study(data, "y", ReadOptions(), kernels, options, data.parent / "my folder")
+    study, _ = make_study(data, "y", LabelledReadOptions(), kernels, options, data.parent / "my folder")
     words = shlex.split(study.design.command)
     assert words[:5] == ["absentia", "compare", str(data), "--labels", "y"]
     assert words[5:] == [
@@ -46,7 +46,7 @@ def test_the_command_in_the_design_is_the_command(data):
     ("labels", "task"), [("y", "classes"), ("number", "numbers"), (None, "completion")]
 )
 def test_what_is_compared_follows_from_the_labels(data, labels, task):
-    problem, _ = read_task_data(data, labels, ReadOptions(), ViewKernelOptions())
+    problem, _ = read_task_data(data, labels, LabelledReadOptions(), ViewKernelOptions())
     assert problem.kind == task
     assert len(problem.data) == 30
 
@@ -57,5 +57,5 @@ def test_what_was_warned_of_goes_with_the_design(data):
     io.write(data, Views.from_dict({"counts": X, "other": X - 0.5}), y=np.arange(30) % 2)
     options = CompareOptions(methods=("average",))
     with pytest.warns(UserWarning, match="looks like counts"):
-        study, _ = make_study(data, "y", ReadOptions(), ViewKernelOptions(), options, None)
+        study, _ = make_study(data, "y", LabelledReadOptions(), ViewKernelOptions(), options, None)
     assert any("'counts' looks like counts" in remark for remark in study.design.remarks)

@@ -13,10 +13,10 @@ from absentia.app.cli._flags import (
     DATA_HELP,
     JSON,
     Force,
+    LabelledReadOptions,
     LabelsFlag,
     List,
     MaybeWhole,
-    ReadOptions,
     Retry,
     Switch,
     ViewKernelOptions,
@@ -91,7 +91,7 @@ def compare(
     labels: LabelsFlag = None,
     output: Annotated[Path | None, Parameter(alias="-o")] = None,
     options: CompareOptions = CompareOptions(),  # noqa: B008 - it is frozen
-    source: ReadOptions = ReadOptions(),  # noqa: B008
+    source: LabelledReadOptions = LabelledReadOptions(),  # noqa: B008
     kernels: ViewKernelOptions = ViewKernelOptions(),  # noqa: B008
     jobs: _Jobs = None,
     dask: Annotated[str | None, _DASK] = None,

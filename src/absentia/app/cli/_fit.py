@@ -14,10 +14,10 @@ from absentia.app.cli._flags import (
     DATA_HELP,
     JSON,
     Force,
+    LabelledReadOptions,
     LabelsFlag,
     List,
     MethodFlags,
-    ReadOptions,
     Switch,
     Threads,
     ViewKernelOptions,
@@ -50,7 +50,7 @@ class FitOptions:
 
     method: str | None = None
     C: Annotated[str, Parameter(name="--C")] = "cv"
-    source: ReadOptions = ReadOptions()  # noqa: RUF009 - it is frozen
+    source: LabelledReadOptions = LabelledReadOptions()  # noqa: RUF009 - it is frozen
     kernels: ViewKernelOptions = ViewKernelOptions()  # noqa: RUF009
     probability: bool = True
     report: Path | None = None

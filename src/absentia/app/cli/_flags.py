@@ -116,6 +116,7 @@ class ReadOptions:
     use_rep: str | None = None
     ignore: Words = ()
     transpose: Words | None = None
+    features_from_labels: Annotated[tuple[str, ...], Parameter(parse=False)] = ()
 
     def options(self) -> dict[str, Any]:
         """As :func:`absentia.io.read` takes it."""
@@ -134,7 +135,11 @@ class ReadOptions:
 
     def to_remember(self, opened: LoadedData) -> dict[str, Any]:
         """What a model has to know to read new samples as those that it was learned from."""
-        reading = {"ignore": list(self.ignore), "labels": opened.table.name if opened.table else None}
+        reading = {
+            "ignore": list(self.ignore),
+            "labels": opened.table.name if opened.table else None,
+            "features from labels": list(self.features_from_labels),
+        }
         return {name: value for name, value in reading.items() if value}
 
     def options_as_trained(self, path: Path, remembered: Any) -> dict[str, Any]:
@@ -144,7 +149,25 @@ class ReadOptions:
         name = reading.get("labels")
         table = path / name if isinstance(name, str) and path.is_dir() else None
         has_table = table is not None and table.is_file()
-        return self.options() | {"ignore": (*self.ignore, *ignored), "labels": table if has_table else None}
+        return self.options() | {
+            "ignore": (*self.ignore, *ignored),
+            "labels": table if has_table else None,
+            "features_from_labels": reading.get("features from labels", ()) if has_table else (),
+        }
+
+
+@Parameter(name="*", group=_READING)
+@dataclass(frozen=True)
+class LabelledReadOptions(ReadOptions):
+    """What the user says about data whose labels are read too.
+
+    Parameters
+    ----------
+    features_from_labels
+        Columns of the table of labels that are features all the same; by default none is.
+    """
+
+    features_from_labels: Words = ()
 
 
 def container_endings(file: Path) -> tuple[str, ...]:
@@ -228,7 +251,7 @@ def _check_view(opened: LoadedData, view: str, flag: str) -> str:
 _VERB_FLAGS = [
     *("--labels", "--output", "--method", "--C", "--kernel", "--log", "--probability", "--no-probability"),
     *("--report", "--no-report", "--no-quality", "--threads", "--force", "--json", "--list", "--repair"),
-    *("--id", "--views", "--layer", "--use-rep", "--ignore", "--transpose"),
+    *("--id", "--views", "--layer", "--use-rep", "--ignore", "--transpose", "--features-from-labels"),
     *("--approx", "--factors", "--std", "--quiet"),
 ]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from absentia.app._terminal import escape_text, format_command, out, say, say_json, show_warning
-from absentia.app.cli._flags import DATA_HELP, JSON, LabelsFlag, ReadOptions, flag_words, make_table
+from absentia.app.cli._flags import DATA_HELP, JSON, LabelledReadOptions, LabelsFlag, flag_words, make_table
 
 # isort: split
 from cyclopts import Parameter
@@ -23,7 +23,7 @@ def inspect(
     /,
     *,
     labels: LabelsFlag = None,
-    source: ReadOptions = ReadOptions(),  # noqa: B008 - it is frozen
+    source: LabelledReadOptions = LabelledReadOptions(),  # noqa: B008 - it is frozen
     json: JSON = False,
 ) -> None:
     """Show what is there: views, columns, who has what, labels, what is worth a warning; or a model.
@@ -52,7 +52,7 @@ def inspect(
 
 
 def _suggest_command(
-    path: Path, labels_flag: str | None, source: ReadOptions, loaded: LoadedData, labels: Labels
+    path: Path, labels_flag: str | None, source: LabelledReadOptions, loaded: LoadedData, labels: Labels
 ) -> str:
     """Return a line with the command that learns these labels, or with the reason why ``fit`` would not."""
     from absentia.app.cli._data import explain_refusal
