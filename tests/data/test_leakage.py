@@ -164,10 +164,10 @@ def test_numbered_samples_are_no_repeats(ids):
     assert groups(ids) == []
 
 
-def test_equal_rows_are_named():
-    X = np.random.default_rng(1).normal(size=(60, 40))
-    X[7], X[21] = X[3], X[20] * (1 + 1e-14)
-    X[3, 5] = X[7, 5] = np.nan
+def test_equal_rows_and_nearly_equal_rows_are_named():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 40))
+    X[7], X[21] = X[3], X[20] + 0.02 * rng.normal(size=40)
     (found,) = find_repeats(Views.from_dict({"v": X}))
     assert found.groups == [["3", "7"], ["20", "21"]]
     for words in ("4 samples", "of 2", "'3' and '7'", "view 'v'", "both sides of a split"):
@@ -175,12 +175,13 @@ def test_equal_rows_are_named():
 
 
 def test_every_sample_twice_is_found_too():
-    X = np.repeat(np.random.default_rng(1).normal(size=(30, 400)), 2, axis=0)
+    rng = np.random.default_rng(1)
+    X = np.repeat(rng.normal(size=(30, 40)), 2, axis=0) + 0.05 * rng.normal(size=(60, 40))
     assert [len(one) for one in groups(range(60), X)[0]] == [2] * 30
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_samples_that_are_equal_by_chance_are_no_repeats(seed):
+def test_samples_that_are_near_or_equal_by_chance_are_no_repeats(seed):
     rng = np.random.default_rng(seed)
     low = rng.normal(size=(100, 2))
     centres = 10 * np.eye(4, 6)[rng.integers(0, 4, 100)]
@@ -196,13 +197,14 @@ def test_samples_that_are_equal_by_chance_are_no_repeats(seed):
     assert find_repeats(Views.from_dict(views)) == []
 
 
-def test_equal_in_one_view_is_enough():
+def test_near_in_one_view_and_far_in_another_is_another_sample_unless_it_is_equal():
     rng = np.random.default_rng(2)
     X, Z = rng.normal(size=(60, 30)), rng.normal(size=(60, 30))
+    X[1] = X[0] + 0.02 * rng.normal(size=30)
+    assert find_repeats(Views.from_dict({"x": X, "z": Z})) == []
     X[1] = X[0]
     (found,) = find_repeats(Views.from_dict({"x": X, "z": Z}))
     assert found.groups == [["0", "1"]]
-    assert "in view 'x' are the same" in found.sentence
 
 
 def test_of_kernels_the_ids_are_looked_at():

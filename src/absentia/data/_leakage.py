@@ -21,12 +21,16 @@ repeats (``visit2``, ``rep1``, ``day14``, ``pre``), or numbers up to 20 or singl
 beginnings have a few each, and the same ones (``P01_1``, ``P01_2``, ``P02_1``, ...; not ``sample_1`` to
 ``sample_99``).
 
-By values: samples whose values in a view are the same, to nine digits, in columns that take so many
-values that this is no chance; of categories and small counts equality says nothing.
+By values: two samples whose distance, in the standardised columns of a view, is at most a tenth of what is
+usual, and so small that not one such pair is to be expected by chance; unless they are far apart in
+another view.  Of normal samples in ``d`` dimensions
+(the participation ratio of the covariance) two are nearer than ``r`` times the usual distance as often as
+a chi-square of ``d`` degrees is below ``r^2 d``.  Of categories and counts only equality tells, and only if
+it is too rare for chance: ``d`` times the mean logarithm of how often two samples agree in a column.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 from typing import NamedTuple
 
@@ -233,8 +237,12 @@ _WORD = re.compile(
 _PLAIN = re.compile(r"(.*[^\s_.-])[\s_.-]+([A-Za-z]?(?:0?\d|1\d|20)[A-Za-z]?|[A-Za-z])", re.DOTALL)
 _MAX_GROUP = 20  # samples of one patient; more are a cluster or a batch
 _SHOWN = 3
-_MAX_COMPARED, _MIN_COMPARED = 100, 3  # columns of a view in which rows are compared
-_DIGITS = 9
+_SAME, _NEAR, _FAR = 1e-9, 0.1, 0.5  # distances, as shares of the usual one
+_CHANCE = 0.001  # pairs that are to be expected at most
+_MANY = 5000  # samples, of which only equal ones are looked for
+_SKETCH, _SAMPLED = 12, 300  # dimensions in which pairs are looked for; samples that say what is usual
+_WIDER = 2.0  # how much wider: a sketch of as many dimensions more than doubles one distance in 1e5
+_PAIR_CHUNK = 4_000_000  # values
 
 
 class _Repeats(NamedTuple):
@@ -272,10 +280,12 @@ def find_repeats(data: Presence) -> list[_Repeats]:
         repeats.append(_Repeats(groups, "their ids differ in the end only"))
     if not isinstance(data, Views):
         return repeats
-    for name in data.names:
-        if places := _equal_rows(data, name):
-            why = f"their values in view {name!r} are the same"
-            repeats.append(_Repeats([[ids[k] for k in group] for group in places], why))
+    views = {name: _Rows(data, name) for name in data.names if data.block(name).shape[0] > 2}
+    near = {name: pairs for name in views if len(pairs := _near_pairs(views, name))}
+    if near and (places := _link_pairs(np.concatenate(list(near.values())))):
+        which = f"view{'' if len(near) == 1 else 's'} {', '.join(map(repr, near))}"
+        groups = [[ids[k] for k in group] for group in places]
+        repeats.append(_Repeats(groups, f"their values in {which} are the same, or nearly"))
     return repeats
 
 
@@ -309,20 +319,101 @@ def _group_ids(ids: Sequence[str], pattern: re.Pattern[str]) -> list[list[str]]:
 # ---------------------------------------------------------------------------------------------- values
 
 
-def _equal_rows(data: Views, name: str) -> list[list[int]]:
-    """Groups of samples with the same values in a view; none if one is so large that it is no patient."""
-    block, holders = data.block(name), np.flatnonzero(data.observed[:, data.names.index(name)])
-    part = block[:, :: max(block.shape[1] // _MAX_COMPARED, 1)]
-    values = np.array(part.toarray() if scipy.sparse.issparse(part) else part, dtype=float)
-    values = np.round(
-        values / np.maximum(np.nanmax(np.abs(values), axis=0, initial=1e-300), 1e-300), _DIGITS
-    )
-    varied = [3 * len(np.unique(column[column == column])) > len(column) for column in values.T]
-    values = values[:, varied]
-    told = (values == values).sum(axis=1) >= _MIN_COMPARED
-    values, holders = np.nan_to_num(values[told], nan=np.inf), holders[told]
-    if not len(holders):
-        return []
-    _, codes, counts = np.unique(values, axis=0, return_inverse=True, return_counts=True)
-    groups = [holders[codes.ravel() == code].tolist() for code in np.flatnonzero(counts > 1)]
-    return sorted(groups) if all(len(group) <= _MAX_GROUP for group in groups) else []
+def _near_pairs(views: Mapping[str, "_Rows"], name: str) -> Array:
+    """Pairs of samples whose values in a view are the same, or nearly and not far apart in others."""
+    view = views[name]
+    pairs, apart = view.near_pairs()
+    keep = np.ones(len(pairs), bool)
+    for other in views.values() if len(pairs) else ():
+        both = np.isin(pairs, other.having).all(axis=1) & (apart > _SAME)
+        keep[both] &= other.distances(pairs[both]) <= _FAR
+    return np.asarray(pairs[keep])
+
+
+def _link_pairs(pairs: Array) -> list[list[int]]:
+    """Groups of samples that pairs link; none if one is so large that it is no patient."""
+    from scipy.sparse.csgraph import connected_components
+
+    links = scipy.sparse.coo_array((np.ones(len(pairs)), pairs.T), shape=(pairs.max() + 1,) * 2)
+    _, label = connected_components(links, directed=False)
+    members = [np.flatnonzero(label == group).tolist() for group in np.unique(label[pairs[:, 0]])]
+    return [] if max(map(len, members)) > _MAX_GROUP else members
+
+
+class _Rows:
+    """Samples of a view as points: standardised columns, what is missing at the mean."""
+
+    def __init__(self, data: Views, name: str) -> None:
+        self.block, self.having = data.block(name), np.flatnonzero(data.observed[:, data.names.index(name)])
+        self.n = len(self.having)
+        sample = self._rows(make_generator(0).permutation(self.n)[:_SAMPLED])
+        self.mean = np.nan_to_num(_nan_mean(sample))
+        spread = np.sqrt(np.nan_to_num(_nan_mean((sample - self.mean) ** 2)))
+        self.scale = np.where(spread > 0, 1 / np.where(spread > 0, spread, 1.0), 0.0)
+        varied = np.flatnonzero(spread > 0)
+        self.agree = _agreement(sample[:, varied[:: len(varied) // _SAMPLED + 1]])
+        points = self._standardize(sample)
+        gram = points @ points.T
+        self.usual = float(np.sqrt(2 * np.trace(gram) / max(len(gram), 1)))
+        self.dimensions = float(np.trace(gram) ** 2 / max((gram**2).sum(), 1e-300))
+
+    def _rows(self, rows: Array) -> Array:
+        part = self.block[rows]
+        return np.asarray(part.toarray() if scipy.sparse.issparse(part) else part, dtype=float)
+
+    def _standardize(self, values: Array) -> Array:
+        return np.asarray(np.nan_to_num((values - self.mean) * self.scale))
+
+    def radius(self) -> float:
+        """How near is too near for chance; 0: only what is equal; negative: not even that."""
+        from scipy.special import gammaincinv
+
+        if not len(self.agree) or self.usual == 0:
+            return -1.0
+        pairs = self.n**2 / 2
+        if pairs * np.exp(self.dimensions * np.log(self.agree).mean()) > _CHANCE:
+            return -1.0
+        if np.median(self.agree) > 2 / min(self.n, _SAMPLED) or self.n > _MANY:
+            return 0.0  # of categories and counts only equality tells
+        return float(
+            min(_NEAR, np.sqrt(2 * gammaincinv(self.dimensions / 2, _CHANCE / pairs) / self.dimensions))
+        )
+
+    def near_pairs(self) -> tuple[Array, Array]:
+        """Pairs of samples that are nearer than chance would have it, and how near."""
+        from scipy.spatial import cKDTree
+
+        radius = max(self.radius(), _SAME)
+        if self.radius() < 0:
+            return np.zeros((0, 2), dtype=int), np.zeros(0)
+        width = min(_SKETCH, self.block.shape[1])
+        along = make_generator(1).normal(size=(self.block.shape[1], width)) / np.sqrt(width)
+        parts = np.array_split(np.arange(self.n), max(1, self.n // _SAMPLED))
+        sketch = np.concatenate([self._standardize(self._rows(rows)) @ along for rows in parts])
+        wide = _WIDER * radius * self.usual
+        found = cKDTree(sketch).query_pairs(wide, output_type="ndarray")[: _MAX_GROUP * self.n]
+        pairs = self.having[found.reshape(-1, 2)]
+        apart = self.distances(pairs)
+        return pairs[apart <= radius], apart[apart <= radius]
+
+    def distances(self, pairs: Array) -> Array:
+        """How far pairs of samples that have the view are apart, as shares of the usual distance."""
+        places = np.searchsorted(self.having, pairs)
+        parts = np.array_split(places, len(pairs) * self.block.shape[1] // _PAIR_CHUNK + 1)
+        apart = [
+            self._standardize(self._rows(p[:, 0])) - self._standardize(self._rows(p[:, 1])) for p in parts
+        ]
+        return np.concatenate([np.linalg.norm(part, axis=1) for part in apart]) / max(self.usual, 1e-300)
+
+
+def _nan_mean(values: Array) -> Array:
+    there = ~np.isnan(values)
+    return np.asarray(np.where(there, values, 0).sum(axis=0) / np.maximum(there.sum(axis=0), 1))
+
+
+def _agreement(sample: Array) -> Array:
+    """How often two samples have the same value in each column; at least as if it were once more."""
+    columns = np.nan_to_num(sample, nan=np.inf).T
+    counts = [np.unique(column, return_counts=True)[1] for column in columns]
+    same = np.array([(c * (c - 1)).sum() / 2 for c in counts])  # pairs
+    return np.asarray(np.maximum(same, 1) / max(len(sample) * (len(sample) - 1) / 2, 1))
