@@ -281,9 +281,9 @@ def test_ids_without_a_counterpart_are_counted():
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        (str.lower, "'P-000' and 'p-000' differ by upper and lower case only"),
-        (lambda x: f" {x}", "'P-000' and ' P-000' differ by space only"),
-        (lambda x: x.replace("-", "."), "'P-000' and 'P.000' differ by dots, dashes and underscores only"),
+        (str.lower, "'P-000' and 'p-000' differ only in case, spaces, - _ . or zeros"),
+        (lambda x: f" {x}", "'P-000' and ' P-000' differ only in case, spaces, - _ . or zeros"),
+        (lambda x: x.replace("-", "."), "'P-000' and 'P.000' differ only in case, spaces, - _ . or zeros"),
     ],
 )
 def test_nothing_in_common_is_an_error_that_says_what_differs(change, what):
@@ -298,7 +298,7 @@ def test_nothing_in_common_is_an_error_that_says_what_differs(change, what):
 
 def test_leading_zeros_are_pointed_out():
     views, y = cohort(ids=[f"{i:03d}" for i in range(N)])
-    with pytest.raises(ValueError, match="'000' and 0 differ by leading zeros only"):
+    with pytest.raises(ValueError, match="'000' and '0' differ only in case, spaces, - _ . or zeros"):
         views.align(y.reset_index(drop=True))
 
 

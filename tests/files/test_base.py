@@ -100,7 +100,7 @@ TINY = {
 def test_a_tiny_file_cannot_ask_for_much_memory(tmp_path, monkeypatch, case):
     monkeypatch.setenv("ABSENTIA_MAX_BYTES", "64M")  # whatever the machine has
     path = zipped(tmp_path / "v.npz", **TINY[case])
-    with pytest.raises(io.FileError, match=r"would take|damaged|shape|not plain") as caught:
+    with pytest.raises(io.FileError, match=r"would take|damaged|shape|not plain|not an array") as caught:
         io.read(path)
     assert str(caught.value).startswith(f"{path}: '")
 
@@ -118,7 +118,7 @@ def test_what_inflates_beyond_the_ceiling_is_refused_before_it_is_inflated(tmp_p
     monkeypatch.setattr(zipfile.ZipExtFile, "read", lambda *a: inflated.append(x := read(*a)) or x)
     with pytest.raises(io.FileError, match="would take"):
         read_new(path)
-    assert sum(map(len, inflated)) < 10_000  # the header and little more
+    assert sum(map(len, inflated)) < 20_000  # the header and little more
     monkeypatch.setenv("ABSENTIA_MAX_BYTES", "1e9")
     assert io.read_arrays(path)["view_a"].shape == (50 << 7, 1024)
     monkeypatch.setenv("ABSENTIA_MAX_BYTES", "much")

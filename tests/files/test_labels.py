@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from absentia import KernelViews, Views, io
-from absentia.files import _labels, _targets
+from absentia.files import _labels
 from helpers.crafted_archives import refused
 
 DATA = Views.from_dict({"a": np.eye(3)}, ids=["p", "q", "r"])
@@ -92,7 +92,7 @@ BAD = [
         r"none of its 2 ids \(column 'id', e.g. 'x'\) is among the 3 samples \(e.g. 'p'\)",
     ),
     ("id,key,a\nx,p,1\n", "{}:a", r"column 'key' does hold ids of samples: say so \(--id key\)"),
-    ("id,a\np,1,2\n", "{}", "line 2 has 3 fields, the first line 2"),
+    ("id,a\np,1,2\n", "{}", "line 2 has 3 fields, line 1 has 2"),
 ]
 
 
@@ -143,17 +143,17 @@ def test_what_is_neither_table_nor_column_is_said(tmp_path):
 
 
 def test_whole_numbers_are_integers_and_nobody_is_nan_or_empty():
-    kind, y, there = _targets.parse_label_array(np.array([1.0, np.nan, 3.0]), 3)
+    kind, y, there = _labels._parse_label_array(np.array([1.0, np.nan, 3.0]), 3)
     assert (y.dtype.kind, kind) == ("i", "classes")
     assert y[there].tolist() == [1, 3]
-    _, y, there = _targets.parse_label_array(np.array([" a", "", "b "]), 3)
+    _, y, there = _labels._parse_label_array(np.array([" a", "", "b "]), 3)
     assert y[there].tolist() == ["a", "b"]
-    _, y, there = _targets.parse_label_array(np.array([True, False]), 2)
+    _, y, there = _labels._parse_label_array(np.array([True, False]), 2)
     assert y.tolist() == [True, False]
     assert there.all()
-    assert _targets.parse_label_array(np.array([0.5, np.nan]), 2).kind == "numbers"
-    assert _targets.parse_label_array(np.arange(30), 30).kind == "numbers"
-    assert _targets.parse_label_array(np.arange(30), 30, "classes").kind == "classes"
+    assert _labels._parse_label_array(np.array([0.5, np.nan]), 2).kind == "numbers"
+    assert _labels._parse_label_array(np.arange(30), 30).kind == "numbers"
+    assert _labels._parse_label_array(np.arange(30), 30, "classes").kind == "classes"
 
 
 BAD_ARRAYS = [
@@ -225,7 +225,6 @@ def test_a_label_never_stays_a_feature_whatever_it_is_named_by(tmp_path):
     for source in ("a.csv:dx", "a:dx"):
         found = io.read_labels(source, opened, tmp_path)
         assert found.leaves == (("a", "dx"),)
-        assert found.telling == (("b", "dx"),)
         assert found.without(opened.data).features("a").tolist() == ["x"]
     wide = io.open_data(tmp_path / "a.csv", views={"only": ["x"]})
     assert io.read_labels("dx", wide, tmp_path / "a.csv").values.tolist() == label
@@ -254,7 +253,7 @@ def test_a_feature_that_only_has_the_name_of_the_label_stays(tmp_path):
     pd.DataFrame(rng.normal(size=(30, 2)), ids, ["x", "y"]).to_csv(tmp_path / "a.csv")
     pd.DataFrame({"y": ["p", "q"] * 15}, ids).to_csv(tmp_path / "labels.csv")
     found = io.read_labels("labels.csv:y", io.open_data(tmp_path), tmp_path)
-    assert found.leaves == found.telling == ()
+    assert found.leaves == ()
 
 
 def test_a_label_alone_is_nothing_to_learn_from(tmp_path):

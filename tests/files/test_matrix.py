@@ -116,7 +116,7 @@ def test_what_inspect_understands_a_matrix_is_read_from_too(tmp_path, name, text
 
 def test_decimal_commas_of_a_matrix_are_said(tmp_path):
     (tmp_path / "t.csv").write_text("id;a;b\np;1,5;1\nq;2,5;2\nr;3;3\n")
-    with pytest.warns(absentia.AbsenceWarning, match="column 'a' read as numbers: decimal commas"):
+    with pytest.warns(absentia.AbsenceWarning, match=r"read as numbers: .a. \(.1,5. as 1.5\)"):
         assert io.read_matrix(tmp_path / "t.csv").X[0, 0] == 1.5
 
 

@@ -41,7 +41,7 @@ def test_one_table_is_a_view_with_the_name_of_the_file(tmp_path):
         (header("<f8", "(2, 2)") + bytes(31), "damaged: float64 of shape (2, 2) takes"),
         (header("<f8", "(1000000000, 1000)") + bytes(8), "damaged"),
         (header("|O", "(2, 2)") + bytes(32), "pickled"),
-        (b"", "does not begin as an array does"),
+        (b"", "is not an array"),
         (raw(np.zeros(3)), "no table that could be a view"),
         (raw(np.zeros((2, 3, 4))), "a stack of kernels"),
         (raw(np.array([["a", "b"]])), "one table is wanted"),

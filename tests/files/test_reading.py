@@ -58,9 +58,9 @@ def test_labels_come_with_the_data_if_they_are_asked_for(tmp_path):
 @pytest.mark.parametrize(
     ("name", "how"),
     [
-        ("a.rds", r"is an R object; .* write.csv\(readRDS\('a.rds'\), 'a.csv'\)"),
-        ("a.RData", r"is objects of R; .* print\(load\('a.RData'\)\)"),
-        ("a.pkl", r"is a pickle, .* never loaded; .* pandas.read_pickle\('a.pkl'\).to_csv\('a.csv'\)"),
+        ("a.rds", r"is an R object; .* write.csv\(readRDS\(FILE\), 'view.csv'\)"),
+        ("a.RData", r"is objects of R; .* load\(FILE\)"),
+        ("a.pkl", r"is a pickle, .* never loaded; .* pandas.read_pickle\(FILE\).to_csv\('view.csv'\)"),
     ],
 )
 def test_what_is_not_read_is_told_how_to_convert(tmp_path, name, how):

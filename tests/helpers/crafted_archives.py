@@ -80,7 +80,7 @@ def described(text=None, **changes):
     def change(arrays):
         if text is not None:
             return {"model": text}
-        tree = json.loads(str(arrays["model"])) | {"file_checksum": None} | changes  # NumPy writes none
+        tree = json.loads(str(arrays["model"])) | changes
         rest = {key: value for key, value in arrays.items() if key != "model"}
         tree = {key: value for key, value in tree.items() if value is not None}
         return {"model": json.dumps(tree | {"checksum": _models._checksum(tree, rest)})}

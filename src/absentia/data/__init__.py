@@ -12,10 +12,12 @@ from absentia.data._features import (
     numeric_columns,
 )
 from absentia.data._ids import (
+    WAYS_TO_DIFFER,
     AbsenceWarning,
     as_ids,
     check_unique_ids,
     find_duplicates,
+    match_ids,
     normalize_id,
     show_id,
 )

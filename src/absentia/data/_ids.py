@@ -5,9 +5,10 @@ lines a Series, a mapping or a frame up with samples.  :func:`check_order` is fo
 position, as scikit-learn does: values that carry ids have to stand as the samples do.
 """
 
+import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any, Literal
 
@@ -125,7 +126,7 @@ def align_ids(names: Sequence[str], view_ids: Sequence[Array], align: Align) -> 
             f"({sorted({type(x).__name__ for ids in view_ids for x in id_list(ids[:1])})}); "
             "convert them all to str or all to int"
         )
-    union, rows = _union(view_ids) if kinds != {"O"} else _union_of_objects(view_ids)
+    union, rows = _union(view_ids)
     lacking = np.column_stack([row < 0 for row in rows])
     if align == "strict" and lacking.any():
         v = int(np.argmax(lacking.any(axis=0)))
@@ -155,27 +156,22 @@ def _warn_of_forms(ids: Array) -> None:
 
 
 def _union(view_ids: Sequence[Array]) -> tuple[Array, list[Array]]:
-    """Distinct ids of all views and where each view has them, without a Python object per id."""
+    """Distinct ids of all views, and where each view has them."""
+    import pandas as pd
+
     everything = np.concatenate(view_ids)
-    values, first, code = np.unique(everything, return_index=True, return_inverse=True)
-    ascending = all(bool((ids[1:] > ids[:-1]).all()) for ids in view_ids)
-    order = np.arange(len(values)) if ascending else np.argsort(first, kind="stable")
-    place = invert_permutation(order)
+    code = pd.factorize(everything)[0]  # in the order of appearance
+    values = everything[np.unique(code, return_index=True)[1]]
+    if everything.dtype != object and all(bool((ids[1:] > ids[:-1]).all()) for ids in view_ids):
+        order = np.argsort(values)
+        values, code = values[order], invert_permutation(order)[code]
     rows, begin = [], 0
     for ids in view_ids:
         row = np.full(len(values), -1)
-        row[place[code[begin : begin + len(ids)]]] = np.arange(len(ids))
+        row[code[begin : begin + len(ids)]] = np.arange(len(ids))
         rows.append(row)
         begin += len(ids)
-    return values[order], rows
-
-
-def _union_of_objects(view_ids: Sequence[Array]) -> tuple[Array, list[Array]]:
-    """:func:`_union` for ids that cannot be sorted: tuples, mixed types."""
-    tables = [{x: row for row, x in enumerate(ids.tolist())} for ids in view_ids]
-    union = list(dict.fromkeys(x for table in tables for x in table))
-    rows = [np.array([table.get(x, -1) for x in union], dtype=int) for table in tables]
-    return as_ids(union, len(union)), rows
+    return values, rows
 
 
 def find_holders(rows: Array, size: int) -> tuple[Array, Array | None]:
@@ -189,14 +185,21 @@ def find_holders(rows: Array, size: int) -> tuple[Array, Array | None]:
 # --------------------------------------------------------------------------------------------- values by id
 
 
-#: What often differs between ids that are meant to be the same, and how to look past it.
-_DIFFERENCES: dict[str, Callable[[str], str]] = {
-    "space": lambda text: "".join(text.split()),
-    "upper and lower case": str.casefold,
-    "leading zeros": lambda text: text.lstrip("0"),
-    "Unicode form, or characters that do not show,": normalize_id,
-    "dots, dashes and underscores": lambda text: text.translate(str.maketrans("._", "--")),
-}
+#: What often differs between ids that are meant to be the same.
+WAYS_TO_DIFFER = "case, spaces, - _ . or zeros"
+
+
+def _loosen(text: str) -> str:
+    """An id without what people write one way here and another way there."""
+    plain = re.sub(r"\.0$", "", normalize_id(text).strip().casefold())
+    return re.sub(r"[\s_.-]", "", re.sub(r"(?<!\d)0+(?=\d)", "", plain))
+
+
+def match_ids(ids: Iterable[str], others: Iterable[str]) -> list[tuple[str, str]]:
+    """Pairs of ids, one of each side and on that side only, that differ only in how they are written."""
+    left, right = dict.fromkeys(ids), dict.fromkeys(others)
+    by_key = {_loosen(x): x for x in right if x not in left}
+    return [(x, by_key[key]) for x in left if x not in right and (key := _loosen(x)) in by_key]
 
 
 def align_values(ids: Array, y: Any) -> Array:
@@ -362,13 +365,8 @@ def _warn_of_unmatched(
 
 def _hint(sample_ids: Sequence[Any], y_ids: Sequence[Any]) -> str:
     """What ids without a counterpart differ by, if that is something that often does."""
-    texts = {_text(x): x for x in sample_ids}, {_text(x): x for x in y_ids}
-    for what, look in _DIFFERENCES.items():
-        ours = {look(text): x for text, x in texts[0].items()}
-        for text, x in texts[1].items():
-            if look(text) in ours:
-                return f"; {show_id(ours[look(text)])} and {show_id(x)} differ by {what} only"
-    return ""
+    pairs = match_ids(map(_text, sample_ids), map(_text, y_ids))
+    return f"; {pairs[0][0]!r} and {pairs[0][1]!r} differ only in {WAYS_TO_DIFFER}" if pairs else ""
 
 
 def _describe_mismatch(what: str, sample_ids: Sequence[Any], y_ids: Sequence[Any]) -> str:

@@ -43,7 +43,7 @@ from absentia.data._presence import (
     input_error,
     strip_ellipsis,
 )
-from absentia.data._tables import Absent, id_labels, import_pandas
+from absentia.data._tables import id_labels
 
 if TYPE_CHECKING:
     import pandas
@@ -381,7 +381,7 @@ class KernelViews(Presence):
             dense[v][seen] = self.block(name)
         return dense
 
-    def to_frame(self, name: str, *, absent: Absent = "drop") -> "pandas.DataFrame":
+    def to_frame(self, name: str, *, absent: Literal["drop", "keep"] = "drop") -> "pandas.DataFrame":
         """A view's kernel as a pandas DataFrame, ids x ids.
 
         ``kernels["seq"]`` is ``kernels.to_frame("seq")``.
@@ -393,8 +393,10 @@ class KernelViews(Presence):
         absent : {"drop", "keep"}
             Samples that lack the view are left out, or have rows and columns of NaN.
         """
+        import pandas as pd
+
         check_name("absent", absent, ("drop", "keep"))
-        v, pd = self._column(name), import_pandas()
+        v = self._column(name)
         if absent == "keep":
             values, ids, columns = self.padded(name, np.arange(len(self))), self.ids, self.column_ids
         else:

@@ -5,16 +5,13 @@ pandas is imported where a frame is asked for.
 
 import numbers
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from absentia.core import Array
 from absentia.data._ids import as_ids, find_duplicates, id_list, is_missing, show_id
-
-if TYPE_CHECKING:
-    pass
 
 #: What a column of sample ids may be called, in any case.
 ID_COLUMNS = (
@@ -31,9 +28,6 @@ ID_COLUMNS = (
     "case",
     "case_id",
 )
-
-#: What becomes of samples that have nothing to show: left out, or NaN throughout.
-Absent = Literal["drop", "keep"]
 
 
 class Part(NamedTuple):
@@ -254,15 +248,6 @@ def array_parts(names: tuple[str, ...], tables: Sequence[Any], ids: Any) -> list
 
 
 # -------------------------------------------------------------------------------------- back to data frames
-
-
-def import_pandas() -> Any:
-    """The pandas package, or a sentence that says how to get it."""
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError("to_frame needs pandas: pip install pandas") from error
-    return pandas
 
 
 def id_labels(ids: Array) -> Any:

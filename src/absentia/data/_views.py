@@ -10,7 +10,7 @@ The ``from_...`` constructors validate; slices of a valid object are trusted.
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import scipy.sparse
@@ -20,16 +20,7 @@ from absentia.core.linalg import as_readonly
 from absentia.data._ids import Align, align_ids, find_holders, show_id
 from absentia.data._mudata import KeyByModality, anndata_parts, mudata_parts
 from absentia.data._presence import Presence, as_index, check_names, check_observed, default_names, freeze
-from absentia.data._tables import (
-    Absent,
-    Part,
-    array_parts,
-    frame_part,
-    id_labels,
-    import_pandas,
-    is_frame,
-    set_id_index,
-)
+from absentia.data._tables import Part, array_parts, frame_part, id_labels, is_frame, set_id_index
 
 if TYPE_CHECKING:
     import pandas
@@ -288,7 +279,9 @@ class Views(Presence):
         full[observed[rows]] = values.toarray() if scipy.sparse.issparse(values) else values
         return full
 
-    def to_frame(self, name: str | None = None, *, absent: Absent = "drop") -> "pandas.DataFrame":
+    def to_frame(
+        self, name: str | None = None, *, absent: Literal["drop", "keep"] = "drop"
+    ) -> "pandas.DataFrame":
         """A view, or all side by side, as a pandas DataFrame with the sample ids as index.
 
         ``views["expr"]`` is ``views.to_frame("expr")``.
@@ -300,8 +293,10 @@ class Views(Presence):
         absent : {"drop", "keep"}
             Samples that have none of the views asked for are left out, or rows of NaN.
         """
+        import pandas
+
+        pd: Any = pandas  # whose stubs know less than it does
         check_name("absent", absent, ("drop", "keep"))
-        pd = import_pandas()
         if name is None:
             parts = {view: self.to_frame(view, absent="keep").reset_index(drop=True) for view in self.names}
             frame = pd.concat(parts, axis=1, names=["view", "feature"]).set_axis(id_labels(self.ids))

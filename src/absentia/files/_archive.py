@@ -1,24 +1,21 @@
-"""Arrays in ``.npz`` files, read with care and written whole.  Nothing here knows of views.
+"""Arrays in ``.npz`` and ``.npy`` files, read with care and written whole.  Nothing here knows of views.
 
 Nothing is unpickled.  What a file declares (types, shapes, sizes) is checked against its directory, and
 what reading it will need against a ceiling (``Budget``), before anything is allocated.  Whatever is wrong
 with a file is a :class:`FileError`, one sentence that names it.
-
-An archive holds bytes that mean nothing to who reads its arrays (times, copies of sizes).  With a checksum,
-its comment, the last thing in it, is ``sha256`` and 64 hexadecimal digits; these are of every byte before
-them: one changed byte, anywhere, shows.
 """
 
-import hashlib
 import math
 import os
 import re
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple
 
@@ -36,18 +33,12 @@ from absentia.files._base import (
 )
 
 MAX_MEMBERS = 10_000
-MAX_NAME = 1_000  # characters
 _CHUNK = 1 << 20  # bytes that are read at a time
 _MAX_HEADER = 10_000  # bytes of what an array says of itself
 _MAX_DIRECTORY = 4 << 20  # bytes that a zip file's table of contents may take
-_INFLATION = 1032  # no deflated byte can become more
 _SURROGATE = re.compile("[\ud800-\udfff]")  # half a pair of characters, which other programs refuse
 
 # -------------------------------------------------------------------------------------------- headers
-
-_ENTRY = re.compile(r"\s*(['\"])(\w+)\1\s*:\s*('[^'\\]*'|\"[^\"\\]*\"|True|False|\([\d,\sL]*\))\s*(?:,|$)")
-_SHAPE = re.compile(r"\((?:\s*\d{1,20}L?\s*,)*(?:\s*\d{1,20}L?)?\s*\)")  # long whole numbers are Python 2's
-_TYPE = re.compile(r"[<>|=]?(?:[biufc]\d{1,2}|[SU]\d{1,9}|[mM]8(?:\[\w{1,12}\])?)")
 
 
 class _Header(NamedTuple):
@@ -71,48 +62,26 @@ class _Header(NamedTuple):
 
 def _read_header(stream: IO[bytes], size: int) -> _Header:
     """The header that an array begins with, checked; with its values it takes `size` bytes."""
-    magic = stream.read(8)
-    if len(magic) < 8 or magic[:6] != b"\x93NUMPY" or magic[6] not in (1, 2, 3):
-        raise ValueError("does not begin as an array does")
-    width = 2 if magic[6] == 1 else 4
-    length = int.from_bytes(stream.read(width), "little")
-    if length > _MAX_HEADER:
-        raise ValueError(f"has a header of {length} bytes, more than {_MAX_HEADER}")
-    text = stream.read(length)
-    if len(text) < length:
-        raise ValueError("is damaged: it ends inside its header")
-    kind, shape, fortran = _parse_header(text.decode("utf-8" if magic[6] == 3 else "latin1"))
-    header = _Header(kind, shape, fortran, 8 + width + length)
-    said = header.length + header.elements * kind.itemsize
-    if size != said:
-        raise ValueError(f"is damaged: {kind} of shape {shape} takes {said} bytes, not {size}")
-    return header
-
-
-def _parse_header(text: str) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
-    """Type, shape and order out of a header's text, of which nothing is evaluated."""
-    inside, entries, place = text.strip(), {}, 0
-    if not (inside.startswith("{") and inside.endswith("}")):
-        raise ValueError("does not begin as an array does")
-    inside = inside[1:-1].rstrip()
-    while entry := _ENTRY.match(inside, place):
-        entries[entry[2]], place = entry[3], entry.end()
-    kind, shape = entries.get("descr", "").strip("'\""), entries.get("shape", "")
-    if "'O'" in text or "|O" in text:
+    start = BytesIO(stream.read(_MAX_HEADER))
+    try:
+        major, _ = np.lib.format.read_magic(start)
+        read = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
+        with warnings.catch_warnings(action="ignore"):  # of files that Python 2 wrote
+            shape, fortran, kind = read(start, _MAX_HEADER)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(f"is not an array that NumPy reads ({one_line(error, 200)})") from None
+    if kind.hasobject:
         raise ValueError(
             "holds pickled Python objects, which could run code and are never loaded; "
             "save plain numbers or strings instead"
         )
-    known = place == len(inside) and _TYPE.fullmatch(kind)
-    if not known or entries.get("fortran_order") not in ("True", "False"):
-        raise ValueError(f"is not plain numbers or texts but {text.strip()[:80]}")
-    sizes = tuple(int(n) for n in re.findall(r"\d+", shape)) if _SHAPE.fullmatch(shape) else None
-    if sizes is None or len(sizes) > 32 or max(sizes, default=0) > 1 << 62:
-        raise ValueError(f"has the shape {shape[:40]!r}, which is none")
-    try:
-        return np.dtype(kind), sizes, entries["fortran_order"] == "True"
-    except (TypeError, ValueError):
-        raise ValueError(f"is not plain numbers or texts but {kind}, a type that there is not") from None
+    if kind.kind not in "biufcSUmM" or kind.subdtype is not None or min(shape, default=0) < 0:
+        raise ValueError(f"is not plain numbers or texts but {str(kind)[:80]} of shape {shape[:8]}")
+    header = _Header(kind, shape, fortran, start.tell())
+    said = header.length + header.elements * kind.itemsize
+    if size != said:
+        raise ValueError(f"is damaged: {kind} of shape {shape[:8]} takes {said} bytes, not {size}")
+    return header
 
 
 # -------------------------------------------------------------------------------------------- reading
@@ -166,17 +135,10 @@ def _check_member(info: zipfile.ZipInfo) -> None:
     """What the directory says of an array, before a byte of it is read."""
     if not info.filename.endswith(".npy"):
         raise ValueError("is not an array; write the file with numpy.savez")
-    if info.flag_bits & 0x1:
-        raise ValueError("is encrypted; write it without a password")
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError(
             f"is compressed in a way (number {info.compress_type}) that arrays are not; write the file "
             "with numpy.savez or numpy.savez_compressed"
-        )
-    most = info.compress_size * (_INFLATION if info.compress_type == zipfile.ZIP_DEFLATED else 1)
-    if info.file_size > most:
-        raise ValueError(
-            f"is damaged: {info.compress_size} bytes cannot become the {info.file_size} that the file says"
         )
 
 
@@ -242,17 +204,6 @@ def _members(unzipped: zipfile.ZipFile) -> dict[str, _Member]:
     infos = unzipped.infolist()
     if len(infos) > MAX_MEMBERS:
         raise ValueError(f"holds {len(infos)} arrays; at most {MAX_MEMBERS} are taken")
-    end = -1
-    for info in sorted(infos, key=lambda info: info.header_offset):
-        if len(info.filename) > MAX_NAME:
-            raise ValueError(
-                f"holds an array whose name has {len(info.filename)} characters: {info.filename[:40]!r}..."
-            )
-        if info.header_offset < end:
-            raise ValueError(
-                f"{info.filename[:80]!r} lies inside another array of the file, which is damaged or a trap"
-            )
-        end = info.header_offset + 30 + info.compress_size  # 30: the least that stands before an array
     budget, members = Budget(), {}
     for info in infos:
         key = info.filename.removesuffix(".npy")
@@ -278,6 +229,7 @@ def npy_content(path: Path) -> dict[str, Array]:
     """The array of an ``.npy`` file, under the name of the file."""
     with file_errors(path), open_regular(path, "an .npy file") as file:
         header = _read_header(file, os.fstat(file.fileno()).st_size)
+        file.seek(header.length)
         Budget().spend(header.memory, f"an array, {header.dtype} of shape {header.shape},")
         return {path.stem: _read_values(file, header)}
 
@@ -297,7 +249,7 @@ class Pieces(NamedTuple):
     compress: bool = True
 
 
-def write_arrays(path: PathLike, arrays: Mapping[str, Any], checksum: bool = False) -> Path:
+def write_arrays(path: PathLike, arrays: Mapping[str, Any]) -> Path:
     """Write arrays, or their :class:`Pieces`, to ``.npz``, whole or not at all; never as pickles.
 
     Parameters
@@ -306,25 +258,19 @@ def write_arrays(path: PathLike, arrays: Mapping[str, Any], checksum: bool = Fal
         Where to.
     arrays : mapping of str to array-like or Pieces
         By the names that they get.
-    checksum : bool
-        Whether the file ends in a checksum of all that comes before.
     """
     plain = {key: _check_writable(path, key, value) for key, value in arrays.items()}
     if len(plain) > MAX_MEMBERS:
         raise FileError(f"{path}: {len(plain)} arrays, of which a file can hold {MAX_MEMBERS} at most")
 
     def save(file: BinaryIO) -> None:
-        target: Any = _ChecksumWriter(file) if checksum else file
-        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.comment = _CHECKSUM_COMMENT if checksum else b""
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             for key, array in plain.items():
                 info = zipfile.ZipInfo(f"{key}.npy")
                 stored = isinstance(array, Pieces) and not array.compress
                 info.compress_type = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
                 with archive.open(info, "w", force_zip64=True) as member:
                     _save(member, array)
-        if checksum:
-            target.finish()
 
     return write_atomically(path, save)
 
@@ -341,11 +287,8 @@ def _save(member: IO[bytes], array: Array | Pieces) -> None:
 
 
 def _check_writable(path: PathLike, key: str, value: Any) -> Array | Pieces:
-    if not key or "\0" in key or len(key) > MAX_NAME - 4 or _SURROGATE.search(key):
-        raise FileError(
-            f"{path}: an array cannot be named {key[:80]!r} in a file; give 1 to {MAX_NAME - 4} "
-            "characters of text"
-        )
+    if not key or "\0" in key or _SURROGATE.search(key):
+        raise FileError(f"{path}: an array cannot be named {key[:80]!r} in a file; rename it")
     if isinstance(value, Pieces):
         return value
     array = np.asarray(value)
@@ -357,52 +300,3 @@ def _check_writable(path: PathLike, key: str, value: Any) -> Array | Pieces:
     if array.dtype.kind == "U" and any(map(_SURROGATE.search, array.ravel().tolist())):
         raise FileError(f"{path}: {key!r} holds texts with characters that there are not; mend them")
     return array
-
-
-# ------------------------------------------------------------------------------------------- checksum
-
-_DIGITS = 64
-_CHECKSUM_COMMENT = b"sha256 " + b"0" * _DIGITS  # of an archive, before its digits are known
-
-
-class _ChecksumWriter:
-    """A file to write to, front to back, whose last digits are made when all else is there."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file, self._sum, self._held = file, hashlib.sha256(), b""
-
-    def write(self, data: bytes) -> int:
-        """Pass on all that cannot be among the last digits."""
-        new = memoryview(data).cast("B")
-        cut = max(len(new) - _DIGITS, 0)
-        held = self._held + bytes(new[cut:])
-        self._pass_on(held[:-_DIGITS] if not cut else self._held)
-        self._pass_on(new[:cut])
-        self._held = held[-_DIGITS:]
-        return len(new)
-
-    def _pass_on(self, data: bytes | memoryview) -> None:
-        self._sum.update(data)
-        self._file.write(data)
-
-    def flush(self) -> None:
-        self._file.flush()
-
-    def finish(self) -> None:
-        """End with the digits."""
-        self._file.write(self._sum.hexdigest().encode())
-
-
-def verify_checksum(file: BinaryIO) -> bool | None:
-    """Whether a file that ends in a checksum is as it was written; None if it ends in none."""
-    size = file.seek(0, os.SEEK_END)
-    file.seek(max(size - len(_CHECKSUM_COMMENT), 0))
-    comment = file.read()
-    if not comment.startswith(_CHECKSUM_COMMENT[:-_DIGITS]):
-        return None
-    file.seek(0)
-    checksum, left = hashlib.sha256(), size - _DIGITS
-    while part := file.read(min(_CHUNK, left)):
-        checksum.update(part)
-        left -= len(part)
-    return checksum.hexdigest().encode() == comment[-_DIGITS:]

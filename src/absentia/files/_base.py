@@ -12,10 +12,8 @@ import hashlib
 import os
 import re
 import secrets
-import socket
 import stat
 import time
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -136,24 +134,19 @@ def describe_irregular(mode: int) -> str | None:
 
 def open_regular(path: PathLike, wanted: str = "a file") -> BinaryIO:
     """A regular file, open for reading; anything else is refused, and never waited for."""
-    # a pipe that took the file's place between the two looks must not be waited for either
+    # a pipe is opened too, but not waited for
     flags = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
     with file_errors(path):
         if "\0" in os.fspath(path):
             raise ValueError("no such file")
-        _check_regular(os.stat(path).st_mode, wanted)
         handle = os.open(path, flags)
         try:
-            _check_regular(os.fstat(handle).st_mode, wanted)
+            if kind := describe_irregular(os.fstat(handle).st_mode):
+                raise ValueError(f"is {kind}; {wanted} is wanted")
             return os.fdopen(handle, "rb")
         except BaseException:
             os.close(handle)
             raise
-
-
-def _check_regular(mode: int, wanted: str) -> None:
-    if kind := describe_irregular(mode):
-        raise ValueError(f"is {kind}; {wanted} is wanted")
 
 
 def path_exists(path: PathLike) -> bool:
@@ -173,7 +166,7 @@ def write_atomically(path: PathLike, save: Callable[[BinaryIO], Any]) -> Path:
     It is flushed to the disk before, so that the file is whole after a power cut too.  A file that is
     replaced keeps its permissions, a new one gets those that the umask leaves; a symbolic link stays, and
     what it points to is written.  Temporary files that a killed process has left are removed when the same
-    file is next written.
+    file is next written, a day later.
 
     Parameters
     ----------
@@ -186,8 +179,7 @@ def write_atomically(path: PathLike, save: Callable[[BinaryIO], Any]) -> Path:
     try:
         place, replaced = _resolve_target(path)
         _remove_stale(place)
-        writer = f"{_host_tag()}-{os.getpid()}-{secrets.token_hex(4)}"
-        temporary = place.with_name(f"{_temporary_prefix(place)}{writer}.part")
+        temporary = place.with_name(f"{_temporary_prefix(place)}{secrets.token_hex(8)}.part")
         _unfinished.add(temporary)
         try:
             with open(temporary, "wb", opener=lambda name, _: _create(name, replaced)) as file:
@@ -236,8 +228,6 @@ def _create(temporary: str, replaced: os.stat_result | None) -> int:
     handle = os.open(temporary, flags, 0o666 if replaced is None else 0o600)
     if replaced is not None and hasattr(os, "fchmod"):
         try:
-            with suppress(OSError):  # only an administrator may give files away
-                os.fchown(handle, replaced.st_uid, replaced.st_gid)
             os.fchmod(handle, stat.S_IMODE(replaced.st_mode) & 0o777)
         except BaseException:
             os.close(handle)
@@ -263,36 +253,15 @@ def _temporary_prefix(place: Path) -> str:
     return f".{name}."
 
 
-def _host_tag() -> str:
-    """Which machine (or container) this is: the number of a process means nothing on another."""
-    return f"{zlib.crc32(socket.gethostname().encode()):08x}"
-
-
 def _remove_stale(place: Path) -> None:
-    """Remove temporary files of `place` whose writer is gone, or that are older than a day."""
-    ours = re.compile(re.escape(_temporary_prefix(place)) + r"([0-9a-f]{8})-(\d{1,10})-[0-9a-f]{8}\.part")
-    names: list[str] = []
+    """Remove temporary files of `place` that a killed process left more than a day ago."""
+    ours = re.compile(re.escape(_temporary_prefix(place)) + r"[0-9a-f]{16}\.part")
     with suppress(OSError):  # a folder that may be written to but not listed
-        names = os.listdir(place.parent)
-    for found in filter(None, map(ours.fullmatch, names)):
-        stale = place.with_name(found[0])
-        with suppress(OSError):  # another process has removed it, or may and we may not
-            status = os.lstat(stale)
-            gone = found[1] == _host_tag() and not _is_running(int(found[2]))
-            if stat.S_ISREG(status.st_mode) and (gone or time.time() - status.st_mtime > _DAY):
-                stale.unlink()
-
-
-def _is_running(pid: int) -> bool:
-    """Whether a process of this machine runs; where that cannot be asked harmlessly, it may."""
-    if os.name == "posix":
-        try:
-            os.kill(pid, 0)
-        except (ProcessLookupError, OverflowError):
-            return False
-        except OSError:
-            pass
-    return True
+        for name in filter(ours.fullmatch, os.listdir(place.parent)):
+            with suppress(OSError):  # another process has removed it, or may and we may not
+                status = os.lstat(place.with_name(name))
+                if stat.S_ISREG(status.st_mode) and time.time() - status.st_mtime > _DAY:
+                    place.with_name(name).unlink()
 
 
 # --------------------------------------------------------------------------------------------- options

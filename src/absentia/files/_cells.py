@@ -15,9 +15,8 @@ that ids are found as they were.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
-from enum import Enum
+from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
 
@@ -29,121 +28,75 @@ from absentia.core import Array
 GAPS = frozenset(
     ["", "NA", "N/A", "n/a", "na", "#N/A", "<NA>", "nan", "NaN", "NAN", "null", "NULL", "None", "?", "."]
 )
+#: The decimal sign of numbers such as 1,234, of which nothing says whether it is a comma.
+UNSURE = "?"
 
 # Cells are untrusted texts of any length: no pattern may try the same characters twice.
 _PLAIN = re.compile(r"[+-]?(\d++(\.\d*+)?|\.\d++)([eE][+-]?\d++)?", re.ASCII)
-_DECIMAL_COMMA = re.compile(r"[+-]?(\d*+,\d++|\d++)([eE][+-]?\d++)?", re.ASCII)
-_COMMA_GROUPS = re.compile(r"[+-]?\d{1,3}(,\d{3})++(\.\d*+)?", re.ASCII)
-_POINT_GROUPS = re.compile(r"[+-]?\d{1,3}(\.\d{3})++(,\d*+)?", re.ASCII)
-_EITHER = re.compile(r"[+-]?[1-9]\d{0,2}[,.]\d{3}", re.ASCII)  # 1,234 or 1.234
+_BY_DECIMAL = {  # numbers whose thousands may be apart by the other sign
+    ".": re.compile(r"[+-]?(?:[1-9]\d{0,2}(?:,\d{3})++|\d*+)(?:\.\d*+)?+(?:[eE][+-]?\d++)?+", re.ASCII),
+    ",": re.compile(r"[+-]?(?:[1-9]\d{0,2}(?:\.\d{3})++|\d*+)(?:,\d*+)?+(?:[eE][+-]?\d++)?+", re.ASCII),
+}
 
 _MINUS = "−‒–﹣－"  # which are no hyphens
-_QUOTES, _SPACES = "'’", " \u00a0\u2007\u2009\u202f"
+_APART = "'’ \u00a0\u2007\u2009\u202f"  # between thousands
 _MONEY = "$€£¥¢₣₤₩₪₫₱₹₺₽"
 _WRITTEN = (
-    rf"(?P<sign>[-+{_MINUS}]?+)(?P<before>[{_MONEY}]?+)[{_SPACES}]?+(?P<inner>[-+{_MINUS}]?+)"
-    rf"(?P<number>(?:[0-9]++(?:[.,{_QUOTES}{_SPACES}][0-9]++)*+[.,]?+|[.,][0-9]++)"
+    rf"(?P<sign>[-+{_MINUS}]?+)(?P<before>[{_MONEY}]?+)[{_APART[2:]}]?+(?P<inner>[-+{_MINUS}]?+)"
+    rf"(?P<number>(?:[0-9]++(?:[.,{_APART}][0-9]++)*+[.,]?+|[.,][0-9]++)"
     rf"(?P<power>[eE][-+{_MINUS}]?+[0-9]++)?+)"
-    rf"[{_SPACES}]?+(?P<after>[%‰°{_MONEY}]|°?+[^\W\d_][\w/·*^%.-]{{0,11}}+)?+"
+    rf"[{_APART[2:]}]?+(?P<after>[%‰°{_MONEY}]|°?+[^\W\d_][\w/·*^%.-]{{0,11}}+)?+"
 )
 _NUMBER = re.compile(_WRITTEN)
-_GROUPED = re.compile(rf"[0-9]{{1,3}}(?:[{_QUOTES}{_SPACES}][0-9]{{3}})++(?:[.,][0-9]*+)?+")
+_GROUPED = re.compile(rf"[0-9]{{1,3}}(?:([{_APART}])[0-9]{{3}})(?:\1[0-9]{{3}})*+(?:[.,][0-9]*+)?+")
+_HYPHENS = str.maketrans(dict.fromkeys(_MINUS, "-") | dict.fromkeys(_APART))
 #: A number with a limit or an error too: <0.5, 0.4±0.1.
 _MEASURED = re.compile(rf"[<>~≤≥]?+=?+\s*+{_WRITTEN}(?:\s*+±.*+)?+")
 _CODE = re.compile(r"[0-9]{1,2}[^\W\d_]")  # 1a, 2b
 
 
-class Mark(Enum):
-    """What a comma and a point mean in a number."""
-
-    POINT = "1234.5"
-    COMMA = "1234,5"
-    COMMA_GROUPS = "1,234.5"
-    POINT_GROUPS = "1.234,5"
-    UNSURE = "1,234"
-
-
-_MARK_WORDS = {
-    Mark.COMMA: "decimal commas",
-    Mark.COMMA_GROUPS: "commas between thousands",
-    Mark.POINT_GROUPS: "points between thousands and decimal commas",
-}
-
-
-@dataclass(frozen=True)
-class _Notation:
-    """How the numbers of a column are written.
-
-    Attributes
-    ----------
-    mark : Mark
-        What a comma and a point mean.
-    unit : str
-        What stands before or after every number.
-    thousands : str
-        What stands between thousands, if it is neither comma nor point.
-    minus : bool
-        Whether the minus of some is no hyphen.
-    """
-
-    mark: Mark = Mark.POINT
-    unit: str = ""
-    thousands: str = ""
-    minus: bool = False
-
-    def parse(self, cells: Sequence[str], missing: frozenset[str] = GAPS) -> Array | None:
-        """Cells that are written so as numbers, NaN where missing; None if some are none."""
-        texts = [cell.strip() for cell in cells]
-        bare = ["nan" if cell in missing else _strip_unit(cell) for cell in texts]
-        if None in bare:
-            return None
-        return _floats(_with_decimal_point([x for x in bare if x is not None], self.mark))
-
-    def __str__(self) -> str:
-        words = [_MARK_WORDS[self.mark]] if self.mark in _MARK_WORDS else []
-        if self.thousands:
-            words.append("spaces between thousands" if self.thousands == " " else '"\'" between thousands')
-        if self.minus:
-            words.append("a minus that is no hyphen")
-        if self.unit:
-            words.append(f"{self.unit!r} left out")
-        return ", ".join(words)
-
-
-def find_notation(cells: Iterable[str]) -> _Notation | None:
-    """How numbers are written that are no plain ones throughout; None if some are none, or not alike.
+def find_decimal(cells: Iterable[str]) -> str | None:
+    """The decimal sign of numbers that may have one unit, ``UNSURE``, or None if they are not alike.
 
     Parameters
     ----------
     cells : iterable of str
         Cells of one column without spaces around them, none of them missing.
     """
-    bare, units, thousands, minus = set[str](), set[str](), set[str](), False
-    for cell in set(cells):
-        number, match = _strip_unit(cell), _NUMBER.fullmatch(cell)
-        if number is None or match is None:
-            return None
-        bare.add(number)
-        units.add(match["before"] + (match["after"] or ""))
-        thousands |= {"'" if x in _QUOTES else " " for x in match["number"] if x in _QUOTES + _SPACES}
-        minus = minus or any(x in _MINUS for x in match["sign"] + match["inner"] + (match["power"] or ""))
-    mark = _find_mark(bare)
-    if mark is None or len(units) != 1 or len(thousands) > 1:
+    pairs = [_split_unit(cell) for cell in set(cells)]
+    if None in pairs or len({pair[1] for pair in pairs if pair}) != 1:
         return None
-    return _Notation(mark, units.pop(), "".join(thousands), minus)
+    numbers = [pair[0] for pair in pairs if pair]
+    fitting = [sign for sign, form in _BY_DECIMAL.items() if all(map(form.fullmatch, numbers))]
+    if len(fitting) == 2:
+        return UNSURE if any("," in number for number in numbers) else "."
+    return fitting[0] if fitting else None
 
 
-def _strip_unit(cell: str) -> str | None:
-    """A number without unit, spaces and quotes, its minus a hyphen; None if it is none."""
+def parse_written(cells: Sequence[str], decimal: str, missing: frozenset[str] = GAPS) -> Array:
+    """Cells of which :func:`find_decimal` has found the sign as numbers, NaN where missing."""
+    other = "," if decimal == "." else "."
+    pairs = [None if cell in missing else _split_unit(cell) for cell in cells]
+    return np.array(
+        [float(pair[0].replace(other, "").replace(",", ".")) if pair else np.nan for pair in pairs]
+    )
+
+
+def could_have_comma(cells: Iterable[str]) -> bool:
+    """Whether plain numbers with points could be thousands where commas are decimal: ``1.234``."""
+    with_points = [cell for cell in map(str.strip, cells) if "." in cell and len(cell) > 1]
+    return bool(with_points) and all(map(_BY_DECIMAL[","].fullmatch, with_points))
+
+
+def _split_unit(cell: str) -> tuple[str, str] | None:
+    """A number without spaces and quotes, its minus a hyphen, and its unit; None if it is none."""
     match = _NUMBER.fullmatch(cell)
     if match is None or (match["sign"] and match["inner"]) or (match["before"] and match["after"]):
         return None
-    number = match["number"]
-    if any(x in _QUOTES + _SPACES for x in number):
-        if not _GROUPED.fullmatch(number):
-            return None
-        number = "".join(x for x in number if x not in _QUOTES + _SPACES)
-    return "".join("-" if x in _MINUS else x for x in match["sign"] + match["inner"] + number)
+    if any(x in _APART for x in match["number"]) and not _GROUPED.fullmatch(match["number"]):
+        return None
+    number = match["sign"] + match["inner"] + match["number"]
+    return number.translate(_HYPHENS), match["before"] + (match["after"] or "")
 
 
 def is_measured(cell: str) -> bool:
@@ -175,73 +128,31 @@ def _floats(cells: Sequence[str]) -> Array | None:
     return None if "_" in "".join(cells) else values  # which Python allows in numbers
 
 
-def _find_mark(cells: Iterable[str]) -> Mark | None:
-    """What commas and points mean in cells that are no plain numbers throughout; None if they are none.
-
-    Parameters
-    ----------
-    cells : iterable of str
-        Cells of one column, none of them missing.
-    """
-    cells = set(cells)
-    if all(map(_PLAIN.fullmatch, cells)):
-        return Mark.POINT
-    commas = {cell for cell in cells if "," in cell}
-    points = {cell for cell in cells if "." in cell}
-    if not points and all(map(_DECIMAL_COMMA.fullmatch, cells)):
-        return Mark.UNSURE if all(map(_EITHER.fullmatch, commas)) else Mark.COMMA
-    if all(_COMMA_GROUPS.fullmatch(c) for c in commas) and all(map(_PLAIN.fullmatch, cells - commas)):
-        return Mark.COMMA_GROUPS
-    if all(_POINT_GROUPS.fullmatch(c) for c in points) and all(
-        map(_DECIMAL_COMMA.fullmatch, cells - points)
-    ):
-        return Mark.POINT_GROUPS
-    return None
-
-
-def _with_decimal_point(cells: Sequence[str], mark: Mark) -> list[str]:
-    """The cells with a point for the decimals and nothing between thousands."""
-    if mark is Mark.COMMA_GROUPS:
-        return [cell.replace(",", "") for cell in cells]
-    if mark in (Mark.COMMA, Mark.POINT_GROUPS):
-        return [cell.replace(".", "").replace(",", ".") for cell in cells]
-    return list(cells)
-
-
 def is_number(cell: str) -> bool:
     """Whether one cell is a plain number."""
     return _PLAIN.fullmatch(cell.strip()) is not None
 
 
-def looks_grouped(cells: Iterable[str]) -> bool:
-    """Whether every cell with a point could be a number of thousands: ``1.234``."""
-    with_points = [cell for cell in map(str.strip, cells) if "." in cell and len(cell) > 1]
-    return bool(with_points) and all(map(_EITHER.fullmatch, with_points))
-
-
 def format_cell(value: Any) -> str:
     """A cell of any type as it would stand in a table; whole numbers without a point."""
-    if value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
-        return ""
     if isinstance(value, str):
         return value
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value))
+    if value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
+        return ""
+    if isinstance(value, bool | np.bool_ | Decimal):
+        return str(value)
     if isinstance(value, Integral):
         return str(int(value))
     if isinstance(value, Real):
         number = float(value)
-        if number != number:
-            return ""
-        return repr(number).removesuffix(".0") if abs(number) < 1e15 else repr(number)
+        text = repr(number) if number == number else ""
+        return text.removesuffix(".0") if abs(number) < 1e15 else text
     if isinstance(value, datetime):
         return value.isoformat(" ").removesuffix(" 00:00:00")
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, bytes):
         return value.decode()
-    if type(value).__name__ == "Decimal":
-        return str(value)
     raise ValueError(f"a cell holds a {type(value).__name__}; numbers and texts are wanted")
 
 

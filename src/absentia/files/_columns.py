@@ -6,135 +6,55 @@ were read.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from absentia.core import Array
-from absentia.data import ID_COLUMNS
 from absentia.files._cells import (
     GAPS,
-    Mark,
-    find_notation,
+    UNSURE,
+    could_have_comma,
+    find_decimal,
     format_cell,
     is_measured,
     is_number,
-    looks_grouped,
     parse_numbers,
+    parse_written,
     unescape_formula,
 )
+from absentia.files._tables import RawTable, find_id_columns
 
 _MAX_LEVELS = 50  # of a text in which more than half of the values differ
 _MANY_NUMBERS = 10  # different ones that make a column numeric whatever else it holds
 _N_SHOWN = 12
-
-# --------------------------------------------------------------------------------------------- tables
-
-
-@dataclass(frozen=True, eq=False)
-class NumberColumn:
-    """A column of numbers out of a text file, NaN where missing, and how it was written, if asked for.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_rows,)
-    read_cells : callable
-        Reads the whole table as texts.
-    place : int
-        Which of its columns this is.
-    """
-
-    values: Array
-    read_cells: "Callable[[], RawTable]"
-    place: int
-
-    def texts(self) -> list[str]:
-        """The cells as they are written."""
-        return self.read_cells().texts(self.place)
+_SIGNED = re.compile(r"[.,]\d")  # a number that says what a comma or point means
 
 
-@dataclass(frozen=True, eq=False)
-class RawTable:
-    """Columns of a table: texts as they were written, or values of the types that a file declares.
-
-    Attributes
-    ----------
-    names : list of str
-    columns : list
-        Each a list of texts, a :class:`NumberColumn`, or a pandas Series where the file
-        declares types.
-    lines : sequence of int
-        The line of the file that each row stands in.
-    index : str, optional
-        The column that the file itself declares as the names of rows.
-    notes : tuple of str
-        What is worth showing about how it was read.
-    """
-
-    names: list[str]
-    columns: list[Any]
-    lines: Sequence[int]
-    index: str | None = None
-    notes: tuple[str, ...] = ()
-
-    def texts(self, place: int) -> list[str]:
-        """A column as texts."""
-        column = self.columns[place]
-        if isinstance(column, NumberColumn):
-            return column.texts()
-        return column if isinstance(column, list) else [format_cell(x) for x in column.tolist()]
-
-    def transpose(self) -> "RawTable":
-        """Rows as columns: the first column has the names, the first line the ids."""
-        first = 0 if self.index is None else self.names.index(self.index)
-        rest = [place for place in range(len(self.names)) if place != first]
-        rows = zip(*(self.texts(place) for place in rest), strict=True)
-        return replace(
-            self,
-            names=["", *(name.strip() for name in self.texts(first))],
-            columns=[[self.names[place] for place in rest], *map(list, rows)],
-            lines=[place + 1 for place in rest],
-            index=None,
-        )
-
-
-def find_id_columns(names: Sequence[str]) -> list[int]:
-    """Places of columns that are called as ids are, the likeliest first."""
-    plain = [_normalise_name(name) for name in names]
-    likely = dict.fromkeys(map(_normalise_name, ID_COLUMNS))
-    return [place for word in likely for place, name in enumerate(plain) if name == word]
-
-
-def _normalise_name(name: str) -> str:
-    return re.sub(r"[\s_.-]", "", name).lower()
-
-
-def check_header(table: "RawTable") -> None:
+def check_header(table: RawTable) -> None:
     """Raise if the first line of a text looks like a sample and not like names of columns.
 
-    Every name is then a number such as its column has, or a text that its column has, and the first is
-    written as the ids are or nothing speaks for names, as numbers that rise evenly do.
+    Every name is then a number such as its column has, or a text that its column has; numbers that rise
+    evenly may be names, unless the first is written as the ids are.
 
     Parameters
     ----------
     table : RawTable
         A table whose ids are in the first column.
     """
-    first, *names = table.names
-    columns = table.columns[1:]
-    typed = not all(isinstance(column, list | NumberColumn) for column in columns)
-    if not first or typed or find_id_columns(table.names):
+    first, *rest = table.names
+    if not first or find_id_columns(table.names) or not all(isinstance(x, str) for x in table.columns):
         return
-    there = [(name, column) for name, column in zip(names, columns, strict=True) if name not in GAPS]
-    places = [_locate_name(name, column) for name, column in there]
-    if not there or None in places:
+    names = [(place, name) for place, name in enumerate(rest, 1) if name not in GAPS]
+    if not names or not all(_is_like(name, table.texts(place)) for place, name in names):
         return
+    steps = np.diff([float(name) if is_number(name) else np.nan for _, name in names])
+    evenly = len(steps) > 1 and steps[0] > 0 and np.ptp(steps) <= 1e-6 * steps[0]
     shape = re.sub(r"\d+", "0", first)
     alike = sum(re.sub(r"\d+", "0", cell.strip()) == shape for cell in table.texts(0))
-    as_ids = "0" in shape and shape != "0" and 2 * alike > len(table.lines)
-    if not as_ids and _could_be_names([name for name, _ in there], "near" not in places):
+    if evenly and not ("0" in shape and shape != "0" and 2 * alike > len(table.lines)):
         return
     line = ", ".join(repr(name) for name in table.names[:4]) + (", ..." if len(table.names) > 4 else "")
     raise ValueError(
@@ -143,26 +63,15 @@ def check_header(table: "RawTable") -> None:
     )
 
 
-def _could_be_names(names: Sequence[str], inside: bool) -> bool:
-    """Whether names are numbers that rise: evenly, where all lie among the values of their columns."""
-    if not all(map(is_number, names)):
-        return False
-    steps = np.diff([float(name) for name in names])
-    rising = bool((steps > 0).all())
-    return rising and len(steps) > 1 and bool(np.ptp(steps) <= 1e-6 * steps[0]) if inside else rising
-
-
-def _locate_name(name: str, column: Any) -> str | None:
-    """Whether a name lies among the values of its column, or not far from them; None if it does not."""
+def _is_like(name: str, cells: Sequence[str]) -> bool:
+    """Whether a name is a text that its column has, or a number not far from those that it has."""
     if not is_number(name):
-        return "inside" if isinstance(column, list) and name in map(str.strip, column) else None
-    values = column.values if isinstance(column, NumberColumn) else parse_numbers(column)
+        return name in map(str.strip, cells)
+    values = parse_numbers(cells)
     if values is None or np.isnan(values).all():
-        return None
+        return False
     low, high = np.nanmin(values), np.nanmax(values)
-    if low <= float(name) <= high:
-        return "inside"
-    return "near" if 2 * low - high <= float(name) <= 2 * high - low else None
+    return bool(2 * low - high <= float(name) <= 2 * high - low)
 
 
 # ---------------------------------------------------------------------------------------------- types
@@ -216,18 +125,23 @@ class _TypedColumns(NamedTuple):
         Columns that cannot be taken.
     doubts : list of Fault
         Columns that are taken as categories and may be numbers.
-    notations : dict of str to str
-        Columns of numbers that are not written plainly, and how they are written.
+    examples : dict of str to str
+        Columns of numbers that are not written plainly, and how a cell of each was read.
     """
 
     columns: dict[str, Any]
     faults: list[_Fault]
     doubts: list[_Fault]
-    notations: dict[str, str]
+    examples: dict[str, str]
 
 
 def infer_types(
-    table: RawTable, places: Sequence[int], categorical: frozenset[str], missing: frozenset[str]
+    table: RawTable,
+    places: Sequence[int],
+    categorical: frozenset[str] = frozenset(),
+    missing: frozenset[str] = frozenset(),
+    *,
+    only_numbers: bool = False,
 ) -> _TypedColumns:
     """What the columns of a table are.
 
@@ -241,36 +155,35 @@ def infer_types(
         Names of columns that are texts, whatever they look like.
     missing : frozenset of str
         Further texts that mean that a value is missing.
+    only_numbers : bool
+        Whether texts are a fault.
     """
     gaps = GAPS | missing
-    texts: dict[str, list[str]] = {}
-    typed = _TypedColumns({}, [], [], {})
+    typed, texts, plain = _TypedColumns({}, [], [], {}), dict[int, list[str]](), list[int]()
     for place in places:
         name, column = table.names[place], table.columns[place]
         said = name in categorical or type(getattr(column, "dtype", None)).__name__ == "CategoricalDtype"
-        values = None if said and isinstance(column, NumberColumn) else _read_declared(column, gaps)
+        values = None if isinstance(column, str) else _read_declared(column, gaps)
         if isinstance(values, _Fault):
             line = table.lines[0] if table.lines else None
             typed.faults.append(replace(values, column=name, line=line))
-        elif values is not None and not said:
-            typed.columns[name] = values
         elif said:
             typed.columns[name] = _as_levels(table.texts(place), gaps)
+        elif values is not None:
+            typed.columns[name] = values
         elif (values := parse_numbers(cells := table.texts(place), gaps)) is not None:
             typed.columns[name] = values
+            plain.append(place)
         else:
-            texts[name] = cells
-    _read_texts(table, places, texts, gaps, typed)
+            texts[place] = [cell.strip() for cell in cells]
+    if texts:
+        _read_texts(table, texts, plain, gaps, typed, only_numbers)
     names = [table.names[p] for p in places if table.names[p] in typed.columns]
     return typed._replace(columns={name: typed.columns[name] for name in names})
 
 
 def _read_declared(column: Any, missing: frozenset[str]) -> Array | _Fault | None:
-    """A column of a type that is known already: numbers, a fault, or None (texts, mixed)."""
-    if isinstance(column, list):
-        return None
-    if isinstance(column, NumberColumn):
-        return None if any(map(is_number, missing)) else column.values
+    """A column of a type that the file declares: numbers, a fault, or None (texts, mixed)."""
     kind = getattr(column.dtype, "kind", "O")
     if kind in "mM":
         return _Fault("date", "", format_cell(column.iloc[0]) if kind == "M" and len(column) else "")
@@ -290,47 +203,43 @@ def _read_declared(column: Any, missing: frozenset[str]) -> Array | _Fault | Non
 
 def _read_texts(
     table: RawTable,
-    places: Sequence[int],
-    texts: Mapping[str, list[str]],
+    texts: dict[int, list[str]],
+    plain: Sequence[int],
     missing: frozenset[str],
     typed: _TypedColumns,
+    only_numbers: bool,
 ) -> None:
-    """Add columns that are no plain numbers to `typed`: other numbers, truth values, texts, faults."""
-    cells = {name: [cell.strip() for cell in column] for name, column in texts.items()}
-    notations = {name: find_notation(set(column) - missing) for name, column in cells.items()}
-    marks = [None if notation is None else notation.mark for notation in notations.values()]
-    comma = Mark.COMMA in marks or Mark.POINT_GROUPS in marks
-    plain = [p for p in places if table.names[p] in typed.columns and isinstance(table.columns[p], list)]
-    doubtful = [p for p in plain if comma and looks_grouped(table.columns[p])]
-    point = Mark.COMMA_GROUPS in marks or (
-        Mark.UNSURE in marks and _has_point(table, set(plain) - set(doubtful))
-    )
-    for name, column in cells.items():
-        notation = notations[name]
-        if notation is not None and notation.mark is Mark.UNSURE and comma != point:
-            notation = replace(notation, mark=Mark.COMMA if comma else Mark.COMMA_GROUPS)
-        unsure = notation is not None and notation.mark is Mark.UNSURE
-        values = None if notation is None or unsure else notation.parse(column, missing)
-        if values is not None:
-            typed.columns[name], typed.notations[name] = values, str(notation)
+    """Add columns that are no plain numbers to `typed`: other numbers, truth values, texts, faults.
+
+    Where one says that commas are decimal, `plain` ones such as 1.234 may be thousands and are refused.
+    """
+    signs = {place: find_decimal(set(cells) - missing) for place, cells in texts.items()}
+    comma = "," in signs.values()
+    grouped = [p for p in plain if comma and could_have_comma(table.texts(p))]
+    says = [p for p in (*plain, *texts) if p not in grouped and signs.get(p, ".") == "."]
+    point = UNSURE in signs.values() and any(map(_SIGNED.search, (x for p in says for x in table.texts(p))))
+    for place, cells in texts.items():
+        name, sign = table.names[place], signs[place]
+        if sign == UNSURE and comma != point:
+            sign = "," if comma else "."
+        if sign is not None and sign != UNSURE:
+            values = typed.columns[name] = parse_written(cells, sign, missing)
+            first = int(np.argmax(~np.isnan(values)))
+            typed.examples[name] = f"{cells[first][:40]!r} as {values[first]:.10g}"
             continue
-        fault = _find_fault(name, column, table.lines, missing, unsure=unsure)
-        if fault is not None and fault.kind != "doubtful":
-            typed.faults.append(fault)
-            continue
-        typed.columns[name] = (
-            _as_levels(column, missing) if (truth := _parse_truths(column, missing)) is None else truth
-        )
-        typed.doubts.extend([] if fault is None else [fault])
+        fault = _find_fault(name, cells, table.lines, missing, unsure=sign == UNSURE)
+        truths = _parse_truths(cells, missing)
+        if only_numbers and truths is None and (fault is None or fault.kind not in ("date", "unsure")):
+            odd = {cell for cell in cells if not is_number(cell)} - missing
+            fault = _example("text", name, cells, table.lines, odd.__contains__)
+        if fault is not None:
+            (typed.doubts if fault.kind == "doubtful" else typed.faults).append(fault)
+        if fault is None or fault.kind == "doubtful":
+            typed.columns[name] = _as_levels(cells, missing) if truths is None else truths
     typed.faults.extend(
-        _example("unsure", table.names[p], table.columns[p], table.lines, lambda cell: "." in cell)
-        for p in doubtful
+        _example("unsure", table.names[p], table.texts(p), table.lines, lambda cell: "." in cell)
+        for p in grouped
     )
-
-
-def _has_point(table: RawTable, places: Iterable[int]) -> bool:
-    """Whether one of these columns of plain numbers has decimal points."""
-    return any("." in cell and is_number(cell) for p in places for cell in table.columns[p])
 
 
 def _parse_truths(cells: Sequence[str], missing: frozenset[str]) -> Array | None:
@@ -366,18 +275,6 @@ def _find_fault(
     if len(levels) > _MAX_LEVELS and 2 * len(levels) > len(there):
         return _example("free", name, cells, lines, levels.__contains__)
     return None
-
-
-def find_texts(table: RawTable, names: Iterable[str]) -> list[_Fault]:
-    """Columns of texts as faults, for whoever takes nothing but numbers."""
-
-    def example(name: str) -> _Fault:
-        cells = [cell.strip() for cell in table.texts(table.names.index(name))]
-        texts = {cell for cell in cells if cell not in GAPS}
-        odd = {cell for cell in texts if not is_number(cell)} or texts
-        return _example("text", name, cells, table.lines, odd.__contains__)
-
-    return [example(name) for name in names]
 
 
 def _example(kind: str, name: str, cells: Sequence[str], lines: Sequence[int], shows: Any) -> _Fault:

@@ -25,14 +25,14 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import scipy.sparse
 
 from absentia.core import warn
-from absentia.data import AbsenceWarning, KernelViews, Views, normalize_id, show_id
+from absentia.data import WAYS_TO_DIFFER, AbsenceWarning, KernelViews, Views, match_ids, show_id
 from absentia.files._base import (
     Budget,
     LabelsSource,
@@ -42,15 +42,14 @@ from absentia.files._base import (
     file_errors,
     open_regular,
 )
-from absentia.files._formats import is_table
 from absentia.files._frames import LABEL_NAMES, TableSpec, complete_spec, read_frame, read_sheets, view_name
 from absentia.files._reading import as_loaded, explain_conversion, find_reader, is_readable
+from absentia.files._tables import is_table
 from absentia.kernels import KERNELS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-WAYS_TO_DIFFER = "case, spaces, - _ . or zeros"
 _MANIFEST = "absentia.toml"
 _NOT_DATA = re.compile(r"\..*|~\$.*|readme.*|.*\.(md|html?|json|toml)", re.IGNORECASE | re.DOTALL)
 _N_SHOWN = 6
@@ -276,10 +275,8 @@ def _resolve_inside(manifest: Path, name: str, where: str) -> Path:
     """A file that a manifest names, if it lies in the manifest's folder."""
     if not name or "\0" in name:
         raise ValueError(f"{where}: {name!r} is no name of a file")
-    parts = {*PurePosixPath(name).parts, *PureWindowsPath(name).parts}
-    whole = PurePosixPath(name).is_absolute() or PureWindowsPath(name).anchor
     folder = manifest.parent.resolve()
-    if whole or ".." in parts or not (folder / name).resolve().is_relative_to(folder):
+    if not (folder / name).resolve().is_relative_to(folder):
         raise ValueError(
             f"{where}: {name!r} lies outside the manifest's folder; put the file there and name it "
             "relative to the manifest"
@@ -416,17 +413,20 @@ def join_frames(
 # --------------------------------------------------------------------------- ids that may be the same
 
 
-def _loosen(sample: str) -> str:
-    """An id without what people write one way here and another way there."""
-    plain = re.sub(r"\.0$", "", normalize_id(sample).strip().casefold())
-    return re.sub(r"[\s_.-]", "", re.sub(r"(?<!\d)0+(?=\d)", "", plain))
+def find_transposed(columns: Mapping[str, Sequence[str]], ids: Iterable[str]) -> list[str]:
+    """Views whose columns are named as samples are: half of them, and two at least.
 
-
-def match_ids(ids: Iterable[str], others: Iterable[str]) -> list[tuple[str, str]]:
-    """Pairs of ids, one of each side and on that side only, that differ only in how they are written."""
-    left, right = dict.fromkeys(ids), dict.fromkeys(others)
-    by_key = {_loosen(x): x for x in right if x not in left}
-    return [(x, by_key[key]) for x in left if x not in right and (key := _loosen(x)) in by_key]
+    Parameters
+    ----------
+    columns : mapping of str to sequence of str
+        The names of the features of each view.
+    ids : iterable of str
+        The ids of samples.
+    """
+    known = set(ids)
+    return [
+        view for view, names in columns.items() if 2 * len(known.intersection(names)) >= max(len(names), 4)
+    ]
 
 
 def _check_id_overlap(ids: Mapping[str, Sequence[str]], columns: Mapping[str, Sequence[str]]) -> list[str]:
@@ -441,9 +441,13 @@ def _check_id_overlap(ids: Mapping[str, Sequence[str]], columns: Mapping[str, Se
     sentences, seen = _describe_transposed(ids, columns), dict[str, str]()
     for name, own in ids.items():
         alone = len(ids) > 1 and not any(counts[x] > 1 for x in own)
-        if alone:
-            others = {other: set(x) for other, x in ids.items() if other != name}
-            _refuse_transposed(name, columns[name], others)
+        others = (x for other, theirs in ids.items() if other != name for x in theirs)
+        if alone and find_transposed({name: columns[name]}, others):
+            raise ValueError(
+                f"view {name!r} has no sample in common with any other view, but its columns are named as "
+                f"samples of others are: it seems to be transposed; give --transpose {quote(name)}, or "
+                "write transpose = true into a manifest"
+            )
         pairs = match_ids(own, seen)
         if pairs:
             mine, other = pairs[0]
@@ -457,17 +461,6 @@ def _check_id_overlap(ids: Mapping[str, Sequence[str]], columns: Mapping[str, Se
             sentences.append(sentence)
         seen |= {x: name for x in own if x not in seen}
     return sentences
-
-
-def _refuse_transposed(name: str, columns: Sequence[str], others: Mapping[str, set[str]]) -> None:
-    for other, ids in others.items():
-        known = sum(column in ids for column in columns)
-        if known > 1 and 2 * known >= len(columns):
-            raise ValueError(
-                f"view {name!r} has no sample in common with any other view, but its columns are named as "
-                f"the samples of {other!r} are: it seems to be transposed; give --transpose {quote(name)}, "
-                "or write transpose = true into a manifest"
-            )
 
 
 def _describe_transposed(

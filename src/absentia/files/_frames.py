@@ -18,8 +18,8 @@ from absentia.core import warn
 from absentia.data import AbsenceWarning, Views, find_duplicates, normalize_id
 from absentia.files._base import FileError, LoadedData, Options, file_errors, match_names
 from absentia.files._cells import GAPS, is_number, unescape_formula
-from absentia.files._columns import RawTable, check_header, describe_faults, find_id_columns, infer_types
-from absentia.files._formats import TABLE_ENDINGS, list_sheets, read_raw_table
+from absentia.files._columns import check_header, describe_faults, infer_types
+from absentia.files._tables import TABLE_ENDINGS, RawTable, find_id_columns, list_sheets, read_raw_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,7 +91,7 @@ def read_frame(path: Path, spec: TableSpec = _DEFAULT_SPEC) -> "tuple[pd.DataFra
             raise FileError(f"{path}: {describe_faults(typed.faults)}")
         if typed.doubts:
             warn(f"{path}: {describe_faults(typed.doubts)}", AbsenceWarning)
-        notes += note_notations(path, typed.notations) + _note_unique_texts(path, typed.columns)
+        notes += note_written(path, typed.examples)
         return _build_frame(typed.columns, ids), (*table.notes, *notes)
 
 
@@ -241,28 +241,10 @@ def _all_different(cells: Sequence[str]) -> bool:
     return len(set(cells)) == len(cells)
 
 
-def _note_unique_texts(path: Path, columns: Mapping[str, Any]) -> list[str]:
-    """A word about texts that are too few to be refused and all different."""
-    texts = {name: [x for x in v if x is not None] for name, v in columns.items() if v.dtype == object}
-    alone = [name for name, there in texts.items() if len(there) >= 10 and _all_different(there)]
-    if not alone:
-        return []
-    which = list_names(alone)
-    return [
-        f"{path.name}: no value of column {which} appears twice; leave it out (--ignore) if it is an id or "
-        "a remark"
-    ]
-
-
-def note_notations(path: Path, notations: Mapping[str, str]) -> list[str]:
-    """How numbers were read that are not written plainly, a sentence for each way of writing."""
-    ways: dict[str, list[str]] = {}
-    for column, words in notations.items():
-        ways.setdefault(words, []).append(repr(column))
-    return [
-        f"{path.name}: column{'' if len(names) == 1 else 's'} {_list_some(names)} read as numbers: {words}"
-        for words, names in ways.items()
-    ]
+def note_written(path: Path, examples: Mapping[str, str]) -> list[str]:
+    """How numbers were read that are not written plainly."""
+    columns = [f"{name!r} ({example})" for name, example in examples.items()]
+    return [f"{path.name}: read as numbers: {_list_some(columns)}"] if columns else []
 
 
 def _list_some(items: Sequence[str], max_items: int = _N_SHOWN) -> str:

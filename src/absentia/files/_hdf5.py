@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from absentia.core import Array
-from absentia.files._archive import MAX_MEMBERS, MAX_NAME
+from absentia.files._archive import MAX_MEMBERS
 from absentia.files._base import (
     Budget,
     PathLike,
@@ -105,8 +105,6 @@ def _iterate_members(group: Any) -> Iterator[tuple[str, Any]]:
     if len(group) > MAX_MEMBERS:
         raise ValueError(f"{group.name!r} holds {len(group)} members; at most {MAX_MEMBERS} are taken")
     for name in group:
-        if len(name) > MAX_NAME:
-            raise ValueError(f"holds a name of {len(name)} characters: {name[:40]!r}...")
         link = group.get(name, getlink=True)
         if not isinstance(link, h5py.HardLink):
             raise ValueError(

@@ -1,6 +1,7 @@
 """Labels of samples, wherever they stand: in a table, in a column of a view, in an array of the data file.
 
-Labels are found by id.  More or fewer of them than samples is normal and counted; only where nothing fits
+Labels are found by id, and what they are, classes, numbers, survival or several labels at once, by what
+they look like.  More or fewer of them than samples is normal and counted; only where nothing fits
 at all is there an error.
 """
 
@@ -9,22 +10,52 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from absentia.core import Array
-from absentia.data import KernelViews, Views, drop_features, find_leaks, normalize_id, show_id
+from absentia.core import Array, warn
+from absentia.data import (
+    WAYS_TO_DIFFER,
+    AbsenceWarning,
+    KernelViews,
+    Views,
+    drop_features,
+    find_leaks,
+    match_ids,
+    normalize_id,
+    show_id,
+)
 from absentia.files._archive import list_keys
 from absentia.files._base import FileError, LabelsSource, LoadedData, file_errors, path_exists
-from absentia.files._cells import unescape_formula
-from absentia.files._columns import RawTable
-from absentia.files._folder import WAYS_TO_DIFFER, match_ids
-from absentia.files._formats import is_table, read_raw_table
+from absentia.files._cells import (
+    GAPS,
+    UNSURE,
+    find_decimal,
+    is_measured,
+    is_number,
+    parse_numbers,
+    parse_written,
+    unescape_formula,
+)
+from absentia.files._folder import find_transposed
 from absentia.files._frames import find_id_column, list_names, read_ids
 from absentia.files._reading import CONTAINERS, as_loaded, read_label_array
-from absentia.files._targets import MANY_CLASSES, Kind, ParsedLabels, parse_label_array, parse_targets
+from absentia.files._tables import RawTable, is_table, read_raw_table
 
+_Kind = Literal["classes", "numbers", "survival", "multilabel"]
+_MANY_CLASSES = 20  # more different whole numbers than these are numbers, not classes
+
+_YES, _NO = ("1", "1.0", "yes", "true", "y", "t"), ("0", "0.0", "no", "false", "n", "f")
 _LABEL_COLUMNS = ("label", "labels", "class", "y", "target", "subtype", "diagnosis", "outcome", "phenotype")
+
+
+class _ParsedLabels(NamedTuple):
+    """What labels are, their values, one (row) for each sample, and who has them."""
+
+    kind: _Kind
+    values: Array
+    known: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +80,9 @@ class Labels:
         How many samples have no line.
     leaves : tuple of (view, column)
         Columns of views that are the label, and must not stay features.
-    telling : tuple of (view, column)
-        Columns of the same name that have other values, each of which goes with one label.
     """
 
-    kind: Kind
+    kind: _Kind
     columns: tuple[str, ...]
     values: Array
     known: Array
@@ -61,7 +90,6 @@ class Labels:
     empty: int = 0
     unlabelled: int = 0
     leaves: tuple[tuple[str, str], ...] = ()
-    telling: tuple[tuple[str, str], ...] = ()
 
     def without(self, data: Views | KernelViews) -> Views | KernelViews:
         """The data without the columns that are the label."""
@@ -74,7 +102,7 @@ class Labels:
         return data
 
     def leak_sentences(self, data: Views | KernelViews) -> list[str]:
-        """Warnings of columns that nearly determine a label, those that have its name apart."""
+        """Warnings of columns that nearly determine a label."""
         sentences = list[str]()
         if not isinstance(data, Views):
             return sentences
@@ -83,7 +111,6 @@ class Labels:
             known = self.known & (values == values)
             numbers = self.kind == "numbers" or (self.kind == "survival" and k == 0)
             leaking = find_leaks(data[np.flatnonzero(known)], values[known], numbers=numbers)
-            leaking = [leak for leak in leaking if (leak.view, leak.column) not in self.telling]
             sentences += [leak.sentence(f"the label {column!r}") for leak in leaking]
         return sentences
 
@@ -94,7 +121,7 @@ def read_labels(
     path: Path,
     *,
     id: str | None = None,
-    kind: Kind | None = None,
+    kind: _Kind | None = None,
 ) -> Labels:
     """Labels of the samples of `data`, which were read from `path`.
 
@@ -118,12 +145,11 @@ def read_labels(
     labels = _find_labels(source, loaded, path, id, kind)
     if isinstance(loaded.data, KernelViews):
         return labels
-    leaves, telling = _find_label_features(labels, loaded.data)
-    return replace(labels, leaves=leaves, telling=telling)
+    return replace(labels, leaves=_find_label_features(labels, loaded.data))
 
 
 def _find_labels(
-    source: str | LabelsSource, loaded: LoadedData, path: Path, id: str | None, kind: Kind | None
+    source: str | LabelsSource, loaded: LoadedData, path: Path, id: str | None, kind: _Kind | None
 ) -> Labels:
     data, ending = loaded.data, path.suffix.lower()
     if isinstance(source, LabelsSource):
@@ -178,7 +204,7 @@ def _from_table(
     column: str | None,
     data: Views | KernelViews,
     id: str | None,
-    kind: Kind | None,
+    kind: _Kind | None,
     table: RawTable | None = None,
 ) -> Labels:
     with file_errors(path):
@@ -195,7 +221,7 @@ def _from_table(
         texts = [[unescape_formula(cell.strip()) for cell in table.texts(place)] for place in places]
         cells = [[text[row] if row >= 0 else "" for row in rows.tolist()] for text in texts]
         names = tuple(table.names[place] for place in places)
-        return _align_labels(names, parse_targets(names, cells, kind), rows, samples, listed)
+        return _align_labels(names, _parse_targets(names, cells, kind), rows, samples, listed)
 
 
 def _locate(samples: Sequence[str], listed: Sequence[str]) -> Array:
@@ -206,7 +232,7 @@ def _locate(samples: Sequence[str], listed: Sequence[str]) -> Array:
 
 def _align_labels(
     columns: tuple[str, ...],
-    parsed: ParsedLabels,
+    parsed: _ParsedLabels,
     rows: Array,
     samples: Sequence[str],
     listed: Sequence[str],
@@ -270,13 +296,8 @@ def _explain_no_match(
 def _explain_transposed(data: Views | KernelViews, listed: Sequence[str]) -> str:
     """What to do about views whose columns are called as the samples with labels are."""
     features = {name: data.features(name) for name in data.names} if isinstance(data, Views) else {}
-    known = set(listed)
-    transposed = [
-        name
-        for name, columns in features.items()
-        if columns is not None and 2 * len(known.intersection(columns.tolist())) >= max(len(columns), 2)
-    ]
-    if not transposed:
+    columns = {name: names.tolist() for name, names in features.items() if names is not None}
+    if not (transposed := find_transposed(columns, listed)):
         return ""
     which = "" if len(transposed) == data.n_views else "".join(f" {quote(name)}" for name in transposed)
     views = ", ".join(map(repr, transposed))
@@ -303,19 +324,9 @@ def _find_view_column(source: str, data: Views) -> tuple[str, str] | None:
     return (having[0], source) if having else None
 
 
-def _find_label_features(
-    labels: Labels, data: Views
-) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
-    """Columns of views that are the label under its own name, and those that tell it by other values.
-
-    Parameters
-    ----------
-    labels : Labels
-        Of the samples of `data`.
-    data : Views
-        The features.
-    """
-    leaves, telling = [], []
+def _find_label_features(labels: Labels, data: Views) -> tuple[tuple[str, str], ...]:
+    """Columns of views that have the name of a label and are it."""
+    leaves = []
     for k, column in enumerate(labels.columns):
         values = labels.values if labels.values.ndim == 1 else labels.values[:, k]
         label = [
@@ -323,22 +334,12 @@ def _find_label_features(
         ]
         for view in data.names:
             features = data.features(view)
-            if features is None or column not in features.tolist():
-                continue
-            cells, _ = _column_cells(data, view, column)
-            both = [pair for pair in zip(cells, label, strict=True) if all(pair)]
-            if both and all(cell == text for cell, text in both):
-                leaves.append((view, column))
-            elif _determines(both):
-                telling.append((view, column))
-    return tuple(leaves), tuple(telling)
-
-
-def _determines(pairs: Sequence[tuple[str, str]]) -> bool:
-    """Whether few different values go with one label each, and with several labels in all."""
-    cells, labels = {cell for cell, _ in pairs}, {label for _, label in pairs}
-    few = len(cells) <= min(MANY_CLASSES, len(pairs) / 2)
-    return few and len(labels) > 1 and len(set(pairs)) == len(cells)
+            if features is not None and column in features.tolist():
+                cells, _ = _column_cells(data, view, column)
+                both = [pair for pair in zip(cells, label, strict=True) if all(pair)]
+                if both and all(cell == text for cell, text in both):
+                    leaves.append((view, column))
+    return tuple(leaves)
 
 
 def _format_value(value: object) -> str:
@@ -362,9 +363,9 @@ def _column_cells(data: Views, view: str, column: str) -> tuple[list[str], Array
     return cells, having
 
 
-def _from_view(data: Views, view: str, column: str, kind: Kind | None) -> Labels:
+def _from_view(data: Views, view: str, column: str, kind: _Kind | None) -> Labels:
     cells, having = _column_cells(data, view, column)
-    targets = parse_targets((column,), [cells], kind)
+    targets = _parse_targets((column,), [cells], kind)
     empty, lacking = int((~targets.known[having]).sum()), len(data) - len(having)
     return Labels(targets.kind, (column,), targets.values, targets.known, empty=empty, unlabelled=lacking)
 
@@ -372,7 +373,7 @@ def _from_view(data: Views, view: str, column: str, kind: Kind | None) -> Labels
 # ------------------------------------------------------------------------------------------- an array
 
 
-def _from_container(source: str, path: Path, ids: Array, kind: Kind | None) -> Labels:
+def _from_container(source: str, path: Path, ids: Array, kind: _Kind | None) -> Labels:
     """Labels out of an array that has ids beside it, by these; otherwise in the order of the samples."""
     with file_errors(path):
         array = read_label_array(path, source)
@@ -384,7 +385,155 @@ def _from_container(source: str, path: Path, ids: Array, kind: Kind | None) -> L
             gap = np.zeros(1, str) if values.dtype.kind == "U" else np.full(1, np.nan)
             values = (values if (rows >= 0).all() else np.concatenate([values, gap]))[rows]
         try:
-            targets = parse_label_array(values, len(ids), kind)
+            targets = _parse_label_array(values, len(ids), kind)
         except ValueError as error:
             raise ValueError(str(error) if repr(source) in str(error) else f"{source!r}: {error}") from None
         return _align_labels((source,), targets, rows, samples, listed)
+
+
+# ------------------------------------------------------------------------------ what labels are
+
+
+def _parse_targets(
+    names: Sequence[str], columns: Sequence[Sequence[str]], kind: _Kind | None = None
+) -> _ParsedLabels:
+    """Columns of texts as labels.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the columns.
+    columns : sequence of sequences of str
+        Cells without spaces around them, one for each sample; what is in ``GAPS`` is missing.
+    kind : {"classes", "numbers", "survival", "multilabel"}, optional
+        What they are said to be.
+    """
+    if kind is not None and kind not in get_args(_Kind):
+        raise ValueError(f"labels cannot be {kind!r}; there are {', '.join(get_args(_Kind))}")
+    if kind is None:
+        kind = _infer_kind(names, columns)
+    wanted = {"classes": 1, "numbers": 1, "survival": 2}.get(kind, len(columns))
+    if len(columns) != wanted:
+        raise ValueError(
+            f"{len(columns)} columns ({', '.join(names[:5])}) cannot be {kind}; {wanted} "
+            f"{'is' if wanted == 1 else 'are'} wanted"
+        )
+    if kind == "classes":
+        return _ParsedLabels(kind, *_parse_classes(columns[0]))
+    if kind == "numbers":
+        values = _parse_column(names[0], columns[0])
+        return _ParsedLabels(kind, values, ~np.isnan(values))
+    if kind == "survival":
+        values = np.column_stack(
+            [_parse_times(names[0], columns[0]), _parse_yes_or_no(names[1], columns[1])]
+        )
+        return _ParsedLabels(kind, values, np.asarray(~np.isnan(values).any(axis=1)))
+    values = np.column_stack([_parse_yes_or_no(*pair) for pair in zip(names, columns, strict=True)])
+    return _ParsedLabels(kind, values, np.asarray(~np.isnan(values).all(axis=1)))
+
+
+def _parse_label_array(values: Array, n: int, kind: _Kind | None = None) -> _ParsedLabels:
+    """An array as labels of `n` samples, whole numbers as integers."""
+    if values.shape != (n,):
+        raise ValueError(f"labels of shape {values.shape} for {n} samples; one for each is wanted")
+    if values.dtype.kind == "U":
+        return _parse_targets(("",), [[cell.strip() for cell in values.tolist()]], kind or "classes")
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"labels are {values.dtype}; texts or numbers are wanted")
+    known = values == values
+    numbers = values[known].astype(float)
+    odd = numbers[(np.abs(numbers) > 2.0**53) | (numbers != np.round(numbers))]
+    if kind == "numbers" or (kind is None and (len(odd) or len(np.unique(numbers)) > _MANY_CLASSES)):
+        return _ParsedLabels("numbers", values.astype(float), known)
+    if len(odd):
+        raise ValueError(f"{odd[0]} is no class; texts or whole numbers are wanted")
+    if kind not in (None, "classes"):
+        raise ValueError(f"one array cannot be {kind}; name columns of a table as FILE:COLUMN,COLUMN")
+    codes = np.where(known, values, 0).astype(np.int64) if values.dtype.kind == "f" else values
+    return _ParsedLabels("classes", codes, known)
+
+
+def _infer_kind(names: Sequence[str], columns: Sequence[Sequence[str]]) -> _Kind:
+    if len(columns) == 1:
+        cells = {cell for cell in columns[0] if cell not in GAPS}
+        values, _ = _parse_cells(names[0], list(cells))
+        measured = {cell for cell in cells if is_measured(cell)}
+        if values is None and len(measured) > max(_MANY_CLASSES, len(cells) / 2):
+            odd = min(cell for cell in cells if not is_number(cell))
+            raise ValueError(
+                f"column {names[0]!r} holds numbers with something else among them, e.g. {odd[:40]!r}; "
+                "write numbers, in one way, and leave cells empty where there is none"
+            )
+        if values is None or not cells:
+            return "classes"
+        return "classes" if len(set(values.tolist())) <= _MANY_CLASSES and _is_whole(values) else "numbers"
+    if len(columns) == 2:
+        if [name.lower() for name in names] == ["time", "event"]:
+            return "survival"
+        first, second = ({cell.lower() for cell in column if cell not in GAPS} for column in columns)
+        if (
+            second <= {*_YES, *_NO}
+            and not first <= {*_YES, *_NO}
+            and _parse_cells(names[0], list(first))[0] is not None
+        ):
+            return "survival"
+    return "multilabel"
+
+
+def _parse_cells(name: str, cells: Sequence[str]) -> tuple[Array | None, str]:
+    """Cells as numbers, None if some are none, and one of them if they are not written plainly."""
+    values = parse_numbers(cells)
+    sign = find_decimal(set(cells) - GAPS) if values is None else None
+    if sign is None:
+        return values, ""
+    odd = min(cell for cell in cells if cell not in GAPS)
+    if sign == UNSURE:
+        odd = min(cell for cell in cells if "," in cell)
+        raise ValueError(
+            f"column {name!r} holds numbers such as {odd[:40]!r}, which may be {odd.replace(',', '')[:40]} "
+            f"or {odd.replace(',', '.')[:40]}; write them without thousands separators and with a point"
+        )
+    return parse_written(cells, sign), f"{odd[:40]!r} as {parse_written([odd], sign)[0]:.10g}"
+
+
+def _is_whole(values: Array) -> bool:
+    return bool((np.isfinite(values) & (values == np.round(values))).all())
+
+
+def _parse_classes(cells: Sequence[str]) -> tuple[Array, Array]:
+    """Classes as texts; whole numbers that something made floats of are whole again."""
+    there = [cell for cell in cells if cell not in GAPS]
+    whole = all(map(is_number, there)) and _is_whole(np.array(there, dtype=float))
+    if whole and any("." in cell for cell in there):
+        cells = [cell if cell in GAPS else str(int(float(cell))) for cell in cells]
+    texts = np.array(["" if cell in GAPS else cell for cell in cells], dtype=str)
+    return texts, texts != ""
+
+
+def _parse_column(name: str, cells: Sequence[str]) -> Array:
+    values, written = _parse_cells(name, cells)
+    if written:
+        warn(f"labels {name!r} are read as numbers: {written}", AbsenceWarning)
+    if values is None or np.isinf(values).any():
+        bad = next(cell for cell in cells if cell not in GAPS and not is_number(cell))
+        raise ValueError(f"column {name!r} is to be numbers, and {bad[:40]!r} is none; mend or empty it")
+    return values
+
+
+def _parse_times(name: str, cells: Sequence[str]) -> Array:
+    values = _parse_column(name, cells)
+    if (values < 0).any():
+        raise ValueError(f"column {name!r} holds {np.nanmin(values):g}; times are not negative")
+    return values
+
+
+def _parse_yes_or_no(name: str, cells: Sequence[str]) -> Array:
+    """1, 0 and NaN."""
+    codes = {**dict.fromkeys(_YES, 1.0), **dict.fromkeys(_NO, 0.0)}
+    bad = next((cell for cell in cells if cell not in GAPS and cell.lower() not in codes), None)
+    if bad is not None:
+        raise ValueError(
+            f"column {name!r} holds {bad[:40]!r}; of several labels each is 1, 0 or empty, and of survival "
+            "(time,event) so is the event"
+        )
+    return np.array([np.nan if cell in GAPS else codes[cell.lower()] for cell in cells], dtype=float)

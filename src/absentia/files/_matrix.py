@@ -9,7 +9,7 @@ Tables in text files (``.csv``, ``.tsv``, ``.txt``)
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,10 @@ from absentia.data import AbsenceWarning, find_duplicates, show_id
 from absentia.files._archive import list_keys, open_archive
 from absentia.files._base import FileError, file_errors, write_atomically
 from absentia.files._cells import csv_rows, unescape_formula
-from absentia.files._columns import check_header, describe_faults, find_texts, infer_types
-from absentia.files._formats import TEXT_ENDINGS
-from absentia.files._frames import note_notations
+from absentia.files._columns import check_header, describe_faults, infer_types
+from absentia.files._frames import note_written
 from absentia.files._npz import is_data
-from absentia.files._text import read_text
+from absentia.files._tables import TEXT_ENDINGS, read_raw_table
 
 _KEYS = ("X", "row_ids", "column_names", "row_kernel", "column_kernel")
 _MIN_ROWS, _MIN_COLUMNS = 3, 2
@@ -75,19 +74,17 @@ def read_matrix(path: Path) -> Matrix:
 
 
 def _from_text(path: Path) -> Matrix:
-    table = read_text(path)
+    table = read_raw_table(path)
     check_header(table)
     row_ids = [unescape_formula(cell.strip()) for cell in table.texts(0)]
     if "" in row_ids:
         raise ValueError(f"line {table.lines[row_ids.index('')]}: the first field, the row's id, is empty")
     names = table.names[1:]
     _check_unique(names, "column name")
-    typed = infer_types(table, range(1, len(table.names)), frozenset(), frozenset())
-    texts = [name for name, values in typed.columns.items() if values.dtype == object]
-    faults = [replace(x, kind="text") if x.kind in ("mixed", "free") else x for x in typed.faults]
-    if faults := [*faults, *find_texts(table, texts)]:
-        raise ValueError(describe_faults(faults))
-    for note in note_notations(path, typed.notations):
+    typed = infer_types(table, range(1, len(table.names)), only_numbers=True)
+    if typed.faults:
+        raise ValueError(describe_faults(typed.faults))
+    for note in note_written(path, typed.examples):
         warn(note, AbsenceWarning)
     X = np.column_stack([typed.columns[name].astype(float) for name in names])
     return Matrix(X, np.array(row_ids, dtype=str), np.array(names), corner=table.names[0])

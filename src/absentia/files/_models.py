@@ -27,14 +27,13 @@ import sklearn
 
 from absentia import __version__
 from absentia.core import Array, Serialized, raw_bytes
-from absentia.files._archive import open_archive, verify_checksum, write_arrays
+from absentia.files._archive import open_archive, write_arrays
 from absentia.files._base import FileError, PathLike, file_errors, one_line, open_regular
 
 _FORMAT, _VERSION = "absentia model", 2
 _MAX_DESCRIPTION = 64_000_000
 #: How gzip, zlib, bzip2 and xz begin, in which joblib puts its pickles.
 _COMPRESSED = (b"\x1f\x8b", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"BZ", b"\xfd7")
-_CHANGED = "its checksum is another: it was damaged or changed; get it anew"
 
 
 def write_state(path: PathLike, state: Serialized, about: Mapping[str, Any]) -> Path:
@@ -45,11 +44,10 @@ def write_state(path: PathLike, state: Serialized, about: Mapping[str, Any]) -> 
         "made": {"absentia": __version__, "numpy": np.__version__, "scikit-learn": sklearn.__version__},
         "about": _as_json(about),
         "tree": state.tree,
-        "file_checksum": True,
     }
     description["checksum"] = _checksum(description, state.arrays)
     text = json.dumps(description, allow_nan=False)
-    return write_arrays(path, {"model": text, **state.arrays}, checksum=True)
+    return write_arrays(path, {"model": text, **state.arrays})
 
 
 def _as_json(about: Mapping[str, Any]) -> Any:
@@ -76,7 +74,7 @@ def read_state(path: PathLike) -> tuple[Serialized, dict[str, Any]]:
 
     A :class:`FileError` says what is wrong with a file that is no model.
     """
-    verified = _verify_file(path)
+    _refuse_pickle(path)
     if not zipfile.is_zipfile(path):
         raise FileError(
             f"{path}: is no model of absentia, or only a part of one; get it anew, or make one with "
@@ -92,27 +90,22 @@ def read_state(path: PathLike) -> tuple[Serialized, dict[str, Any]]:
             description = _parse_description(str(text.read()))
             arrays = {key: member.read() for key, member in members.items()}
             if _checksum(description, arrays) != description.pop("checksum", None):
-                raise ValueError(_CHANGED)
-            if description.pop("file_checksum", False) and not verified:
-                raise ValueError(_CHANGED)
+                raise ValueError("its checksum is another: it was damaged or changed; get it anew")
+            description.pop("file_checksum", None)  # of files that end in a checksum of their bytes
         except (ValueError, RecursionError) as error:
             raise FileError(f"{path}: not a valid model: {one_line(error)}") from error
     return Serialized(description.pop("tree"), arrays), description
 
 
-def _verify_file(path: PathLike) -> bool:
-    """Whether a file has a checksum, which must be right; pickles are refused by how they begin."""
+def _refuse_pickle(path: PathLike) -> None:
+    """Raise if a file begins as pickles do."""
     with file_errors(path), open_regular(path, "a model's file") as file:
         start = file.read(2)
-        whole = verify_checksum(file)
-    if whole is False:
-        raise FileError(f"{path}: not a valid model: {_CHANGED}")
     if start[:1] == b"\x80" or start in _COMPRESSED:
         raise FileError(
             f"{path}: is a pickle or compressed data, which may be one and could run anything; it is not "
             "opened: save the model with absentia.save"
         )
-    return whole is True
 
 
 def _describe_members(members: Mapping[str, Any]) -> str:

@@ -23,7 +23,7 @@ from absentia.files._base import (
     file_errors,
     path_exists,
 )
-from absentia.files._formats import TABLE_ENDINGS
+from absentia.files._tables import TABLE_ENDINGS
 
 #: How a name ends -> the reader, as "module:function" in this package.
 READERS = {
@@ -257,22 +257,18 @@ def _load(name: str) -> Any:
     return getattr(import_module(f"absentia.files.{module}"), function)
 
 
+_CONVERSIONS = {
+    ".rds": "an R object; make a table of it in R: write.csv(readRDS(FILE), 'view.csv')",
+    ".rdata": "objects of R; make a table of each in R: load(FILE); write.csv(NAME, 'NAME.csv')",
+    ".pkl": "a pickle, which could run code and is never loaded; if you trust it, make a table of it in "
+    "Python: pandas.read_pickle(FILE).to_csv('view.csv')",
+}
+_CONVERSIONS |= {".rda": _CONVERSIONS[".rdata"], ".pickle": _CONVERSIONS[".pkl"]}
+
+
 def explain_conversion(path: Path) -> str | None:
     """What to do with a file that is not read but can be made one that is; None if nothing is known."""
-    kind, table = path.suffix.lower(), f"{path.stem}.csv"
-    if kind == ".rds":
-        return f"an R object; make a table of it in R: write.csv(readRDS({path.name!r}), {table!r})"
-    if kind in (".rdata", ".rda"):
-        return (
-            f"objects of R; make a table of each in R: print(load({path.name!r})) names them, and "
-            f"write.csv(NAME, 'NAME.csv') writes one"
-        )
-    if kind in (".pkl", ".pickle"):
-        return (
-            "a pickle, which could run code and is never loaded; if you trust it, make a table of it in "
-            f"Python: pandas.read_pickle({path.name!r}).to_csv({table!r})"
-        )
-    return None
+    return _CONVERSIONS.get(path.suffix.lower())
 
 
 def _explain_unknown(path: Path) -> str:

@@ -443,34 +443,21 @@ def _find_observed(sidecar: _Content, n: int, n_views: int) -> Array | None:
     """Who has which view, samples x views, if an array says so."""
     masks = {}
     for key, x in sidecar.items():
-        if key.lower() not in (*_PRESENT, *_ABSENT):
-            continue
-        mask = _as_mask(x, n, n_views)
-        if mask is None and _looks_like_mask(x, n):
-            raise ValueError(f"{key!r} has shape {x.shape}; (samples, views) = ({n}, {n_views}) is wanted")
-        if mask is None:
-            warn(
-                f"{key!r} is {_show_shape(x)} and is left alone: who has which view is said by 0 and 1 "
-                f"of shape (samples, views) = ({n}, {n_views})",
-                AbsenceWarning,
+        if key.lower() in (*_PRESENT, *_ABSENT):
+            mask = _as_mask(x, n, n_views)
+            if mask is not None:
+                masks[key] = mask if key.lower() in _PRESENT else ~mask
+                continue
+            sentence = (
+                f"{key!r} is {_show_shape(x)}; who has which view is said by 0 and 1 of shape "
+                f"(samples, views) = ({n}, {n_views})"
             )
-        else:
-            masks[key] = mask if key.lower() in _PRESENT else ~mask
+            if isinstance(x, np.ndarray) and x.ndim == 2 and np.isin(x, (0, 1)).all():
+                raise ValueError(sentence)
+            warn(f"{sentence}, and it is left alone", AbsenceWarning)
     if len({mask.tobytes() for mask in masks.values()}) > 1:
         raise ValueError(f"{sorted(masks)} do not agree on who has which view; keep one")
-    index = _find_first(sidecar, ("index",))
-    if not masks and index is not None and _as_mask(index[1], n, n_views) is not None:
-        warn(
-            f"{index[0]!r} may say who has which view and is left alone: call it 'mask' (1 = present) or "
-            "'missing' (1 = absent)",
-            AbsenceWarning,
-        )
     return next(iter(masks.values()), None)
-
-
-def _looks_like_mask(x: Any, n: int) -> bool:
-    table = isinstance(x, np.ndarray) and x.ndim == 2 and n in x.shape and min(x.shape) > 1
-    return table and bool(np.isin(x, (0, 1)).all())
 
 
 def _as_mask(x: Any, n: int, n_views: int) -> Array | None:

@@ -19,9 +19,9 @@ from absentia.data import KernelViews, Views, check_unique_ids
 from absentia.files._archive import list_keys
 from absentia.files._base import FileError, PathLike, feature_names, file_errors, write_atomically
 from absentia.files._cells import csv_rows
-from absentia.files._formats import is_table
 from absentia.files._frames import LABEL_NAMES
 from absentia.files._npz import write_npz
+from absentia.files._tables import is_table
 
 #: Names of views that every system allows as names of files.
 _FILE_NAME = re.compile(r"[\w()+=,@ -][\w()+=,@ .-]{0,180}")

@@ -341,7 +341,7 @@ TABLES = [
     ("id,a,b\nr,1,\ns,2,3\n", ["2 row(s) and 2 column(s)", "at least 3 rows"]),
     ("id,a\nr,1\ns,2\nt,\n", ["3 row(s) and 1 column(s)", "2 columns"]),
     ("id,a,b\n", ["0 row(s)"]),
-    ("id,a\nr,1,2\ns,1,2\n", ["line 2 has 3 fields, the first line 2", "as many"]),
+    ("id,a\nr,1,2\ns,1,2\n", ["line 2 has 3 fields, line 1 has 2", "as many"]),
     ("id,a,b\nr,1,2\n\ns,1,2\nt,1\n", ["line 5 has 2 fields"]),
     ("id,a,b\nr,1,2\n,1,2\nt,1,3\n", ["line 3", "id, is empty"]),
     (b"\xff\xfe\x00a", ["one field"]),

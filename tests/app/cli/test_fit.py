@@ -355,7 +355,7 @@ TABLES = [
     ("a,one\nb,two\n", ["only the class 'two'"]),
     ("id,label\nA,1\n", ["none of its 1 ids", "differ only in case"]),
     ("id,label\na,1\na,2\n", ["1 id more than once: 'a' (lines 2, 3)"]),
-    ("id,label\na,1,2\n", ["line 2 has 3 fields, the first line 2"]),
+    ("id,label\na,1,2\n", ["line 2 has 3 fields, line 1 has 2"]),
     ("id,label\na,1\nb,1\nc,1\nd,1\ne,1\nf,1\n", ["only the class '1'", "two classes or more"]),
     ("id,label\na,\nb,\nc,\nd,\ne,\nf,\n", ["no class among samples with a view"]),
     ("id,label\na,1\nb,1\nc,1\nd,1\ne,2\nf,2\n", ["class '2' has 2 sample(s)", "at least 3"]),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -181,12 +180,6 @@ def find_labels(
     if where is None:
         raise ValueError("labels are wanted: --labels FILE:COLUMN, or [labels] in a manifest")
     found = read_labels(where, opened, path, id=source.id, kind=kind)
-    for view, column in found.telling:
-        warn(
-            f"column {column!r} of view {view!r} has the name of the label and tells it; unless it is "
-            f"known of new samples too, leave it out: --ignore {shlex.quote(f'{view}:{column}')}",
-            AbsenceWarning,
-        )
     for names in _similar_classes(found):
         warn(f"the classes {names} differ in writing only; make them one if they are", AbsenceWarning)
     return found

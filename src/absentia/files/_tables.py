@@ -1,0 +1,461 @@
+"""Tables of every kind by their endings, as columns of which nothing is made yet.
+
+Text files: encodings are UTF-8, UTF-16 and, where bytes are neither, Windows-1252 or Latin-1.  The
+delimiter is the one of ``, ; tab |`` (or spaces, where it is none of these) that cuts the first lines into
+equally many fields.  Lines that do not fit are refused.  Parquet and Feather files declare types; of a
+workbook cells are taken as a spreadsheet shows them.
+"""
+
+import csv
+import gzip
+import os
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from absentia.data import ID_COLUMNS
+from absentia.files._archive import BoundedFile
+from absentia.files._base import Budget, import_optional, open_regular
+from absentia.files._cells import format_cell, unescape_formula
+
+TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".tab", ".csv.gz", ".tsv.gz", ".txt.gz")
+TABLE_ENDINGS = (*TEXT_ENDINGS, ".parquet", ".pq", ".feather", ".xlsx")
+_MAX_ROWS = 1 << 20  # that a sheet can have
+_MAX_SHEETS = 100
+_BYTES_PER_CHARACTER = 10  # memory for cells: the text is held some times, and a number takes 8 bytes
+_DELIMITERS = (",", ";", "\t", "|", " ")
+_MAX_LINE = 8 << 20  # characters
+_N_HEAD = 50  # records by which a delimiter is found
+_CHUNK = 1 << 20  # bytes, or cells, that are taken at a time
+_LINE = re.compile(r"[^\r\n]*+(?:\r\n?|\n)|[^\r\n]++")
+_END = "\0"  # of a cell among others; no text holds it
+
+
+@dataclass(frozen=True, eq=False)
+class RawTable:
+    """Columns of a table: texts as they were written, or values of the types that a file declares.
+
+    Attributes
+    ----------
+    names : list of str
+    columns : list
+        Each a text of all cells, as :func:`pack_cells` makes it, or a pandas Series where the file
+        declares types.
+    lines : sequence of int
+        The line of the file that each row stands in.
+    index : str, optional
+        The column that the file itself declares as the names of rows.
+    notes : tuple of str
+        What is worth showing about how it was read.
+    """
+
+    names: list[str]
+    columns: list[Any]
+    lines: Sequence[int]
+    index: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def texts(self, place: int) -> list[str]:
+        """A column as texts."""
+        column = self.columns[place]
+        if not isinstance(column, str):
+            return [format_cell(x) for x in column.tolist()]
+        return column.split(_END) if self.lines else []
+
+    def transpose(self) -> "RawTable":
+        """Rows as columns: the first column has the names, the first line the ids."""
+        first = 0 if self.index is None else self.names.index(self.index)
+        rest = [place for place in range(len(self.names)) if place != first]
+        rows = zip(*(self.texts(place) for place in rest), strict=True)
+        return replace(
+            self,
+            names=["", *(name.strip() for name in self.texts(first))],
+            columns=[pack_cells([self.names[place] for place in rest]), *map(pack_cells, rows)],
+            lines=[place + 1 for place in rest],
+            index=None,
+        )
+
+
+def pack_cells(cells: Sequence[str]) -> str:
+    """Cells of a column as one text, which takes a tenth of the memory of many."""
+    return _END.join(cells)
+
+
+def find_id_columns(names: Sequence[str]) -> list[int]:
+    """Places of columns that are called as ids are, the likeliest first."""
+    plain = [re.sub(r"[\s_.-]", "", name).lower() for name in names]
+    likely = dict.fromkeys(word.replace("_", "") for word in ID_COLUMNS)
+    return [place for word in likely for place, name in enumerate(plain) if name == word]
+
+
+def is_table(path: Path) -> bool:
+    """Whether a file is, by its ending, a table."""
+    return path.name.lower().endswith(TABLE_ENDINGS)
+
+
+def read_raw_table(path: Path, sheet: str | None = None) -> RawTable:
+    """A table of any kind, nothing made of its cells yet.
+
+    Parameters
+    ----------
+    path : Path
+        The table; its ending says of which kind it is.
+    sheet : str, optional
+        Which sheet of a workbook; by default the first.
+    """
+    kind = path.suffix.lower()
+    if sheet is not None and kind != ".xlsx":
+        raise ValueError("sheet is for .xlsx files; leave it out")
+    if kind == ".xlsx":
+        return _read_sheet(path, sheet)
+    if kind in (".parquet", ".pq"):
+        return _table_from_frame(_read_parquet(path))
+    if kind == ".feather":
+        return _table_from_frame(_read_feather(path))
+    if not is_table(path):
+        raise ValueError(f"is no table that is known; a table ends in {', '.join(TABLE_ENDINGS)}")
+    return _read_text(path)
+
+
+# ---------------------------------------------------------------------------------------------- text
+
+
+def _read_text(path: Path) -> RawTable:
+    """A table in a text file, also compressed by gzip."""
+    text, encoding = _decode(_read_bytes(path))
+    names, columns, lines = _read_cells(text, _find_delimiter(text))
+    names, columns = _drop_empty_columns(_complete_names(names, columns, lines), columns)
+    if len(names) < 2:
+        raise ValueError(
+            f"the first line has one field, {names[0][:40]!r}; a table has ids and at least one column, "
+            "separated by commas, semicolons, tabs or |"
+        )
+    notes = () if encoding.startswith("utf") else (f"{path.name}: not UTF-8; read as {encoding}",)
+    return RawTable([unescape_formula(name) for name in names], columns, lines, notes=notes)
+
+
+def _read_cells(text: str, delimiter: str) -> tuple[list[str], list[str], list[int]]:
+    """The names of the columns, the cells of each, and the numbers of the lines below the first."""
+    records = _read_records(text, delimiter)
+    _, names = next(records, (0, None))
+    if names is None:
+        raise ValueError("the file is empty")
+    lines, rows, parts = list[int](), list[list[str]](), list[list[str]]()
+    width = None
+    for line, row in records:
+        width = len(row) if width is None else width
+        if len(row) != width or width - len(names) not in (0, 1):
+            raise _uneven_lines(line, len(row), lines[-1] if lines else 1, width if lines else len(names))
+        lines.append(line)
+        rows.append(row)
+        if len(rows) * width > _CHUNK:
+            parts.append([pack_cells(column) for column in zip(*rows, strict=True)])
+            rows = []
+    parts += [[pack_cells(column) for column in zip(*rows, strict=True)]] if rows else []
+    columns = [pack_cells(column) for column in zip(*parts, strict=True)]
+    return [name.strip() for name in names], columns or [""] * len(names), lines
+
+
+def _complete_names(names: list[str], columns: list[str], lines: list[int]) -> list[str]:
+    """Names of all columns, where the first line has one field less than the others."""
+    if len(columns) == len(names):
+        return names
+    if not columns[-1].strip(_END + " "):
+        return [*names, ""]  # lines end with a delimiter
+    counting = columns[0] == pack_cells([str(k) for k in range(1, len(lines) + 1)])
+    if counting or not find_id_columns(names):
+        return ["", *names]  # as R writes tables: the column of row names has no name
+    raise _uneven_lines(lines[0], len(columns), 1, len(names))
+
+
+def _uneven_lines(line: int, fields: int, before: int, wanted: int) -> ValueError:
+    return ValueError(
+        f"line {line} has {fields} fields, line {before} has {wanted}; every line of a table has as many "
+        "(put texts that hold the delimiter in quotes)"
+    )
+
+
+def _drop_empty_columns(names: list[str], columns: list[str]) -> tuple[list[str], list[str]]:
+    """Without what delimiters at the end of every line make."""
+    width = len(names)
+    while width > 2 and not names[width - 1] and not columns[width - 1].strip(_END + " "):
+        width -= 1
+    return names[:width], columns[:width]
+
+
+def _read_records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Records that hold something, with the numbers of their lines."""
+    reader = csv.reader(
+        _iterate_lines(text), delimiter=delimiter, skipinitialspace=delimiter == " ", strict=True
+    )
+    try:
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                yield reader.line_num, row
+    except csv.Error as error:
+        raise ValueError(f"line {reader.line_num} is not a line of a table ({error})") from None
+
+
+def _iterate_lines(text: str) -> Iterator[str]:
+    """Lines of a text, one at a time, none of them endless."""
+    for number, match in enumerate(_LINE.finditer(text), 1):
+        if match.end() - match.start() > _MAX_LINE:
+            raise ValueError(f"line {number} is longer than {_MAX_LINE} characters; is this a table?")
+        yield match[0]
+
+
+def _read_bytes(path: Path) -> bytes:
+    budget = Budget()
+    with open_regular(path, "a table") as file:
+        if path.suffix.lower() != ".gz":
+            budget.spend(_BYTES_PER_CHARACTER * os.fstat(file.fileno()).st_size, "this text")
+            return file.read()
+        parts = []
+        try:
+            with gzip.GzipFile(fileobj=file) as unzipped:
+                while part := unzipped.read(_CHUNK):
+                    budget.spend(_BYTES_PER_CHARACTER * len(part), "what is packed in it")
+                    parts.append(part)
+        except (EOFError, OSError, zlib.error) as error:
+            raise ValueError(f"is damaged, or not packed by gzip ({error})") from None
+        return b"".join(parts)
+
+
+def _decode(data: bytes) -> tuple[str, str]:
+    """Bytes as text, and the encoding that they were found to be in."""
+    for encoding in _likely_encodings(data[:400]):
+        try:
+            text = data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if _END in text:
+            break
+        return text, encoding
+    raise ValueError("is no text: it holds zero bytes; export the table as CSV in UTF-8")
+
+
+def _likely_encodings(head: bytes) -> tuple[str, ...]:
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return ("utf-16",)
+    for encoding, high in [("utf-16-le", head[1::2]), ("utf-16-be", head[::2])]:
+        if 2 * high.count(0) > len(high) > 1:  # of most letters one of the two bytes is zero
+            return (encoding,)
+    return "utf-8-sig", "cp1252", "latin-1"
+
+
+def _find_delimiter(text: str) -> str:
+    """The delimiter that cuts the first lines into equally many fields, the most if several do."""
+    head = list(islice(_iterate_lines(text), _N_HEAD))
+    widths = {delimiter: _count_fields(head, delimiter) for delimiter in _DELIMITERS}
+    even = {delimiter: width for delimiter, (width, same) in widths.items() if same and width > 1}
+    split = {delimiter: width for delimiter, (width, _) in widths.items() if width > 1 and delimiter != " "}
+    first = next((line for line in head if line.strip()), "")
+    if any(delimiter in first for delimiter in _DELIMITERS[:-1]):  # spaces only where nothing else is
+        even.pop(" ", None)
+    best = even or split or {",": 1}
+    return max(best, key=best.__getitem__)
+
+
+def _count_fields(head: list[str], delimiter: str) -> tuple[int, bool]:
+    """Fields of the first record, and whether the others have as many, or all one more."""
+    reader = csv.reader(head, delimiter=delimiter, skipinitialspace=delimiter == " ")
+    try:
+        widths = [len(row) for row in reader if any(cell.strip() for cell in row)]
+    except csv.Error:  # one field of the whole line is too long
+        return 0, False
+    if len(head) == _N_HEAD and len(widths) > 2:
+        widths.pop()  # it may go on
+    if not widths:
+        return 0, False
+    rest = set(widths[1:])
+    return widths[0], len(rest) <= 1 and rest <= {widths[0], widths[0] + 1}
+
+
+# ------------------------------------------------------------------------------- Parquet, Feather
+
+
+def _read_parquet(path: Path) -> Any:
+    parquet = import_optional("pyarrow.parquet", "a Parquet file")
+    with open_regular(path, "a Parquet file") as file:
+        try:
+            content = parquet.ParquetFile(file)
+            about = content.metadata
+            Budget().spend(_cell_bytes(about.num_rows, about.num_columns), f"{about.num_rows} rows")
+            return _to_frame(content.read())
+        except Exception as error:
+            raise _explain_damage(error, "Parquet") from None
+
+
+def _read_feather(path: Path) -> Any:
+    ipc = import_optional("pyarrow.ipc", "a Feather file")
+    with open_regular(path, "a Feather file") as file:
+        budget = Budget()
+        budget.spend(os.fstat(file.fileno()).st_size, "this file")
+        try:
+            if file.read(4) == b"FEA1":
+                raise ValueError("version 1, which is no longer written; write the table anew")
+            file.seek(0)
+            content = ipc.open_file(file)
+            for k in range(content.num_record_batches):
+                batch = content.get_batch(k)
+                batch.validate(full=True)
+                budget.spend(_cell_bytes(batch.num_rows, batch.num_columns), f"{batch.num_rows} rows")
+            return _to_frame(content.read_all())
+        except Exception as error:
+            raise _explain_damage(error, "Feather") from None
+
+
+def _to_frame(table: Any) -> Any:
+    """A table of Arrow as a data frame; its compiled code believes whatever a file says, unless asked."""
+    table.validate(full=True)
+    return table.to_pandas()
+
+
+def _cell_bytes(rows: int, columns: int) -> int:
+    return 8 * rows * max(columns, 1)
+
+
+def _explain_damage(error: Exception, kind: str) -> Exception:
+    """What another library says of a file that it could not read, as ours; our own errors as they are."""
+    ours = "are allowed; if the file is to be trusted"
+    if type(error) is MemoryError or ours in str(error):  # Arrow's own are of sizes that a file claims
+        return error
+    return ValueError(f"not a {kind} file, or damaged ({type(error).__name__}: {error})")
+
+
+def _table_from_frame(frame: Any) -> RawTable:
+    """A data frame with types; an index that means something becomes a column."""
+    index = None
+    if frame.index.nlevels > 1 or frame.columns.nlevels > 1:
+        raise ValueError("has an index of several levels; make one column of ids of it")
+    if frame.index.name is not None or type(frame.index).__name__ != "RangeIndex":
+        index = "" if frame.index.name is None else str(frame.index.name)
+        if index in map(str, frame.columns):
+            raise ValueError(f"its index and a column are both called {index!r}; rename one")
+        frame = frame.reset_index(names=[index])
+    columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
+    return RawTable([str(name) for name in frame.columns], columns, range(1, len(frame) + 1), index)
+
+
+def list_sheets(path: Path) -> tuple[list[str], list[str]]:
+    """Names of the sheets of a workbook that hold a line of two cells or more, and of others with content.
+
+    Parameters
+    ----------
+    path : Path
+        The workbook.
+    """
+    openpyxl = import_optional("openpyxl", "a workbook (.xlsx)")
+    tables, others = list[str](), list[str]()
+    with open_regular(path, "a workbook") as file:
+        _check_workbook(file)
+        try:
+            book = openpyxl.load_workbook(file, read_only=True, data_only=False, keep_links=False)
+            for page in book.worksheets:
+                page.reset_dimensions()
+                widest = _count_first_cells(page)
+                if widest:
+                    (tables if widest > 1 else others).append(str(page.title))
+        except Exception as error:
+            raise _explain_damage(error, "workbook (.xlsx)") from None
+    if len(tables) > _MAX_SHEETS:
+        raise ValueError(f"it has {len(tables)} sheets; at most {_MAX_SHEETS} are taken")
+    return tables, others
+
+
+def _count_first_cells(page: Any) -> int:
+    """How many cells the first line of a sheet has that has several; 1 if none has, 0 if none has any."""
+    widest = 0
+    for number, row in enumerate(page.iter_rows(values_only=True)):
+        if number == _MAX_ROWS:
+            raise ValueError(f"it has more than {_MAX_ROWS} lines")
+        widest = max(widest, sum(value is not None for value in row))
+        if widest > 1:
+            break
+    return widest
+
+
+def _read_sheet(path: Path, sheet: str | None) -> RawTable:
+    openpyxl = import_optional("openpyxl", "a workbook (.xlsx)")
+    with open_regular(path, "a workbook") as file:
+        _check_workbook(file)
+        try:
+            names, written = _read_sheet_cells(openpyxl, file, sheet, data_only=False)
+            formulas = any(
+                isinstance(cell, str) and cell.startswith("=") for row in written for cell in row
+            )
+            values = _read_sheet_cells(openpyxl, file, sheet, data_only=True)[1] if formulas else written
+            rows = [[format_cell(value).replace(_END, "") for value in row] for row in values]
+        except Exception as error:
+            raise _explain_damage(error, "workbook (.xlsx)") from None
+    _refuse_uncalculated(values, written)
+    more = names[1:] if sheet is None else []
+    note = f"{path.name}: only the first sheet, {names[0]!r}, is read; {len(more)} more are not"
+    return _table_from_rows(rows, (note,) if more else ())
+
+
+def _read_sheet_cells(
+    openpyxl: Any, file: BinaryIO, sheet: str | None, data_only: bool
+) -> tuple[list[str], list[Any]]:
+    """The names of all sheets, and the rows of one: their values, or formulas as they are written."""
+    file.seek(0)
+    book = openpyxl.load_workbook(file, read_only=True, data_only=data_only, keep_links=False)
+    names = list(book.sheetnames)
+    if sheet is not None and sheet not in names:
+        raise KeyError(f"no sheet {sheet!r}; there are {names[:8]}")
+    page = book[names[0] if sheet is None else sheet]
+    page.reset_dimensions()
+    budget, rows = Budget(), list[Any]()
+    for row in page.iter_rows(values_only=True):  # rows and cells that are left out come as empty ones
+        if len(rows) == _MAX_ROWS:
+            raise ValueError(f"it has more than {_MAX_ROWS} lines")
+        budget.spend(16 * (len(row) + 8), "the cells of this sheet")
+        rows.append(row)
+    return names, rows
+
+
+def _refuse_uncalculated(values: list[Any], written: list[Any]) -> None:
+    """Formulas that no spreadsheet has calculated would be taken for empty cells."""
+    bad = [
+        line
+        for line, (row, formulas) in enumerate(zip(values, written, strict=True), 1)
+        for value, formula in zip(row, formulas, strict=True)
+        if value is None and formula is not None
+    ]
+    if bad:
+        raise ValueError(
+            f"{len(bad)} cell(s), the first in line {bad[0]}, hold formulas whose values are not in the "
+            "file; open it in a spreadsheet and save it, or give the table as CSV"
+        )
+
+
+def _check_workbook(file: BinaryIO) -> None:
+    """What a workbook unpacks to must fit; it can become no more than it declares."""
+    try:
+        with zipfile.ZipFile(BoundedFile(file)) as workbook:
+            parts = workbook.infolist()
+            if any(part.compress_size > os.fstat(file.fileno()).st_size for part in parts):
+                raise zipfile.BadZipFile  # a part of it that is larger than all of it
+            Budget().spend(_BYTES_PER_CHARACTER * sum(part.file_size for part in parts), "this workbook")
+    except (zipfile.BadZipFile, NotImplementedError, OSError, OverflowError):
+        raise ValueError(
+            "not a workbook (.xlsx), or damaged; save it again, or give the table as CSV"
+        ) from None
+    file.seek(0)
+
+
+def _table_from_rows(rows: list[list[str]], notes: tuple[str, ...]) -> RawTable:
+    filled = [(line, row) for line, row in enumerate(rows, 1) if any(cell.strip() for cell in row)]
+    width = max((k + 1 for _, row in filled for k, cell in enumerate(row) if cell.strip()), default=0)
+    if width < 2:
+        raise ValueError("the sheet has fewer than two columns; a table has ids and at least one column")
+    wide = [[*row[:width], *[""] * (width - len(row))] for _, row in filled]
+    columns = [pack_cells(column) for column in zip(*wide[1:], strict=True)] or [""] * width
+    return RawTable(
+        [name.strip() for name in wide[0]], columns, [line for line, _ in filled[1:]], notes=notes
+    )
