@@ -46,8 +46,8 @@ class Design:
 
     `repeats_of` has those methods that are tried in fewer repeats because they are slow, `left_out` why
     methods are not tried at all.  `completers` are tried on hidden cells beside predictions.  With a
-    `learning_curve` some methods also learn from fewer samples, and with views that fewer have.  What only the
-    page tells (`title`, `command`, `call`, `equivalence`) changes no trial, nor do limits;
+    `learning_curve` some methods also learn from fewer samples, and with views that fewer have.  What only
+    the page tells (`title`, `command`, `call`, `equivalence`) changes no trial, nor do limits;
     `call` names the data and the labels as other commands take them.
     """
 
