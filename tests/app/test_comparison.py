@@ -359,3 +359,13 @@ def test_times_and_events_are_compared():
     again = absentia.compare(views, frame, methods=["cox"], **SMALL)
     pd.testing.assert_series_equal(again.table()["concordance"], table["concordance"])
     assert found.best_estimator().predict(views[:3]).shape == (3,)
+
+
+def test_a_learning_curve_comes_when_it_is_asked_for():
+    views, y = samples("classes", 60)
+    given = {"methods": ["average"], "repeats": 1, "cv": 4, "n_jobs": 1}
+    learned = absentia.compare(views, y, learning_curve=True, **given).learning_curve()
+    assert learned.sentence.startswith("With average, 60 more samples")
+    assert set(learned.table()["of"]) == {"samples", *views.names}
+    with pytest.raises(ValueError, match=r"compare\(..., learning_curve=True\)"):
+        absentia.compare(views, y, **given).learning_curve()

@@ -45,14 +45,14 @@ def power_law(a, b, c):
 def test_a_power_law_is_recovered(a, b, c):
     n = np.array(SIZES)
     law = fit_power_law(n, a - b * n**-c, 1.0, 0.0)
-    assert abs(np.log(law.c / c)) < np.log(20) / 39  # a step of the grid of exponents
+    assert abs(np.log(law[2] / c)) < np.log(20) / 39  # a step of the grid of exponents
     curve = make_sample_curve("auto", folds_of(power_law(a, b, c)), judged())
     assert curve.law == pytest.approx([float(part) for part in law])
     close = 0.01 * b * (SIZES[0] ** -c - SIZES[-1] ** -c)  # of the rise that was measured
     assert curve.expected.value == pytest.approx(a - b * 400**-c, abs=close)
     assert curve.gain.value == pytest.approx(b * (200**-c - 400**-c), abs=close)
     assert curve.identified
-    points = f"{100 * curve.gain.value:.1f} points (95%: "
+    points = f"{ACCURACY.format_difference(curve.gain.value)} (95%: "
     assert curve.sentence.startswith(f"With auto, 200 more samples would be expected to add {points}")
     assert [point.n for point in curve.points] == list(SIZES)
     assert (curve.fitted[0].n, curve.fitted[-1].n) == (40, 400)
@@ -80,8 +80,8 @@ def test_what_is_no_better_with_more_samples_is_said_to_be_flat():
 def test_no_score_is_expected_beyond_the_best_there_is():
     n = np.array(SIZES)
     scores = 0.5 + 0.003 * n  # up to 0.98, and ever steeper
-    assert fit_power_law(n, scores, 1.0, 0.0).a == 1.0
-    assert fit_power_law(n, scores, np.inf, 0.0).a > 1.0
+    assert fit_power_law(n, scores, 1.0, 0.0)[0] == 1.0
+    assert fit_power_law(n, scores, np.inf, 0.0)[0] > 1.0
     curve = make_sample_curve("auto", folds_of(dict(zip(SIZES, scores, strict=True)), 0.02), judged())
     assert all(end <= 1.0 for point in curve.fitted for end in point.score)
 
@@ -156,6 +156,16 @@ def test_what_scatters_is_drawn_towards_nothing():
     )
     assert 0 < noisy.gain.value / raw < 0.5
     assert noisy.gain.low < 0 < noisy.gain.high
+
+
+def test_scores_that_never_change_are_no_certainty():
+    same = folds_of({0.0: 0.9}, 0.1)[0.0]
+    curve = make_view_curve("rna", {0.0: same, 60.0: same, 120.0: same}, 80, judged())
+    assert (
+        curve.sentence
+        == "With rna and without it every fold scores the same: what it would add cannot be told."
+    )
+    assert (curve.gain, curve.so_far) == (None, None)
 
 
 def test_too_few_folds_of_a_view_are_said():

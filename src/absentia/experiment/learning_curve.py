@@ -42,7 +42,7 @@ Folds = Mapping[tuple[int, int], float]
 _EXPONENTS = np.geomspace(0.1, 2.0, 40)
 _EXPONENT, _EXPONENT_SPREAD = 0.5, 0.5  # c_0 and tau
 _OVERLAP = 0.5  # kappa
-_VIEW_SPREAD = 0.2  # what a view adds is that share of the way to the best score there is, give or take
+_VIEW_SPREAD = 0.5  # what a view adds is that share of the way to the best score there is, give or take
 _N_DRAWS = 1000
 _N_DRAWN = 25  # sizes at which a fitted curve is evaluated
 _MIN_SIZES, _MIN_FOLDS = 4, 4  # below, nothing is fitted
@@ -88,8 +88,8 @@ class ViewCurve:
     """Scores by the number of samples that have a view, and what the view would add for those who lack it.
 
     `so_far` is what the view adds for those who have it, `per_sample` the same by one of them, and `gain`
-    what it would add for the others (positive is better); None where there are too few folds, or nobody
-    lacks it.
+    what it would add for the others (positive is better); None where there are too few folds, where hiding
+    it changes no score, or where nobody lacks it.
     """
 
     view: str
@@ -183,7 +183,7 @@ def _extrapolate(
     """Fit and bootstrap turned scores (folds, sizes) at `n` training samples (sizes,)."""
     means, draws, error = _draw_means(scores, judged.test_share)
     own, two = judged.n_samples, 2 * judged.n_samples
-    grid = np.append(np.linspace(n[0], two, _N_DRAWN), own)
+    grid = np.append(np.geomspace(n[0], two, _N_DRAWN), own)
     law = fit_power_law(n, means, judged.best, error)
     drawn = _evaluate(fit_power_law(n, draws, judged.best, error), grid)
     values, low, high = _evaluate(law, grid), *np.quantile(drawn, [0.025, 0.975], axis=0)
@@ -214,8 +214,8 @@ def _draw_means(scores: Array, test_share: float) -> tuple[Array, Array, float]:
     return means, draws, float(np.sqrt((beside**2).sum(axis=0).mean()))
 
 
-def fit_power_law(n: Array, scores: Array, best: float, error: float) -> PowerLaw:
-    """``a - b n^-c`` for scores (..., sizes) at `n` (sizes,), b >= 0 and a <= best; each of shape (...).
+def fit_power_law(n: Array, scores: Array, best: float, error: float) -> tuple[Array, Array, Array]:
+    """a, b and c, each (...), of ``a - b n^-c`` for scores (..., sizes) at `n` (sizes,); b >= 0, a <= best.
 
     The smaller the `error` of scores, the less the exponent is drawn towards what is usual.
     """
@@ -233,10 +233,10 @@ def fit_power_law(n: Array, scores: Array, best: float, error: float) -> PowerLa
     k = (misfit + unusual).argmin(axis=-1)
     a, b = (np.take_along_axis(x, k[..., None], -1)[..., 0] for x in (a, b))
     c = _EXPONENTS[k]
-    return PowerLaw(a, b * n.max() ** c, c)
+    return a, b * n.max() ** c, c
 
 
-def _evaluate(law: PowerLaw, n: Array) -> Array:
+def _evaluate(law: tuple[Array, Array, Array], n: Array) -> Array:
     """Turned scores (..., sizes) at `n` (sizes,)."""
     a, b, c = (np.asarray(part)[..., None] for part in law)
     return np.asarray(a - b * n**-c)
@@ -292,6 +292,9 @@ def make_view_curve(view: str, counts: Mapping[float, Folds], lack: int, judged:
         return ViewCurve(view, have, lack, points, words)
     m = np.array(sorted(counts))
     scores = judged.sign * np.array([[counts[n][key] for n in m] for key in common])
+    if not np.ptp(scores, axis=1).any():
+        words = f"With {view} and without it every fold scores the same: what it would add cannot be told."
+        return ViewCurve(view, have, lack, points, words)
     off = m - m.mean()
     room = max(judged.best - float(scores[:, -1].mean()), 0.0)
     t = statistics.corrected_resampled_t(scores @ off / (off**2).sum(), judged.test_share)

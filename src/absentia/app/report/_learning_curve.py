@@ -56,7 +56,7 @@ def make_learning_curve_section(results: ComparisonResults) -> Section | None:
 def _draw_samples(fmt: ScoreFormat, curves: Sequence[SampleCurve], n_samples: int) -> Markup:
     """Measured scores and fitted curves with their bands, up to twice the samples."""
     scores = [fmt.clip_interval(p.score) for curve in curves for p in (*curve.points, *curve.fitted)]
-    axis = fit_axis(scores, percent=fmt.metric.share)
+    axis = fit_axis(scores, include=[score.value for score in scores], percent=fmt.metric.share)
     largest = 2 * n_samples
     frame = Frame.make(_SIZE, (0.0, 1.04 * largest), (0.0, 100.0), _MARGINS)
     axes = frame.axes(
@@ -146,6 +146,6 @@ def _make_view_row(fmt: ScoreFormat, axis: Axis, curve: ViewCurve) -> Row:
         ]
     so_far = DASH if curve.so_far is None else fmt.format_difference(curve.so_far.value)
     factor = 100 if fmt.metric.share else 1
-    each = DASH if curve.per_sample is None else f"{factor * curve.per_sample.value:+.3g}".replace("-", "−")
+    each = DASH if curve.per_sample is None else f"{factor * curve.per_sample.value:+.2g}".replace("-", "−")
     counts = [format_number(curve.have), format_number(curve.lack)]
     return Row([name_cell(curve.view, 32), *cells, so_far, each, *counts])
