@@ -374,3 +374,13 @@ def test_all_methods_that_give_probabilities_decide_by_the_same_rule():
             said = model.predict(views)
             by_hand = model.predict_proba(views) * weights[rule]
             np.testing.assert_array_equal(said, np.array(["rare", "usual"])[by_hand.argmax(axis=1)])
+
+
+def test_a_learning_curve_comes_when_it_is_asked_for():
+    views, y = samples("classes", 60)
+    given = {"methods": ["average"], "repeats": 1, "cv": 4, "n_jobs": 1}
+    learned = absentia.compare(views, y, learning_curve=True, **given).learning_curve()
+    assert learned.sentence.startswith("With average, 60 more samples")
+    assert set(learned.table()["of"]) == {"samples", *views.names}
+    with pytest.raises(ValueError, match=r"compare\(..., learning_curve=True\)"):
+        absentia.compare(views, y, **given).learning_curve()

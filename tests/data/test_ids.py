@@ -298,7 +298,7 @@ def test_nothing_in_common_is_an_error_that_says_what_differs(change, what):
 
 def test_leading_zeros_are_pointed_out():
     views, y = cohort(ids=[f"{i:03d}" for i in range(N)])
-    with pytest.raises(ValueError, match="'000' and '0' differ only in case, spaces, - _ . or zeros"):
+    with pytest.raises(ValueError, match=r"'000' and '0' differ only in case, spaces, - _ . or zeros"):
         views.align(y.reset_index(drop=True))
 
 

@@ -80,6 +80,8 @@ def _result(problem, key, rng):
     result = {"scores": problem.task.scores(problem.y[test], Predictions(said, *more))}
     if key["kind"] == "views":
         result["nothing"] = problem.task.prior_scores(problem.y[test], problem.y[train])
+    if key["kind"] == "train":
+        result["n_train"] = round(key["share"] * len(train))
     if key["kind"] == "predict":
         result |= {"test": test.tolist(), "predicted": said.tolist()}
     return result

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from absentia.experiment.comparison import TaskData
+    from absentia.experiment.learning_curve import LearningCurve
     from absentia.experiment.results import ComparisonResults, Recommendation
 
 _DATA_COPIES, _SPARE_BYTES = 5, 2**29  # of the data, and beside them, that a process may take
@@ -112,6 +113,12 @@ class Comparison:
             rows.append(cells)
         return pd.DataFrame(rows).set_index("method")
 
+    def learning_curve(self) -> LearningCurve:
+        """What more samples, or a view for more of them, would add: ``.sentence``, ``.table()``."""
+        if self.results.learning_curve is None:
+            raise ValueError("no learning curve was asked for: compare(..., learning_curve=True)")
+        return self.results.learning_curve
+
     def best_estimator(self) -> Any:
         """The recommended method, fitted to all samples; of completion the completer."""
         return fit_to_all(self.study.data, self.best, self.study.design.seed)
@@ -154,6 +161,7 @@ def compare(
     rates: Sequence[float] = (),
     equivalence: float = 0.01,
     thin: bool = True,
+    learning_curve: bool = False,
     callback: Callable[[Any], None] | None = None,
     verbose: bool = False,
 ) -> Comparison:
@@ -202,6 +210,9 @@ def compare(
     thin : bool
         With ``methods="auto"``, try methods in fewer repeats whose first fit was slow, and those not at
         all whose first fit was not done in a minute of CPU time.
+    learning_curve : bool
+        Also learn from fewer samples, and with views that fewer have, to say what more would add:
+        :meth:`Comparison.learning_curve`.
     callback : callable, optional
         Gets every :class:`absentia.experiment.engine.Record` when it is there.
     verbose : bool
@@ -227,7 +238,8 @@ def compare(
     given = {"metric": score, "hide": hide, "mechanism": mechanism, "rates": tuple(rates), **counts}
     limits = {"equivalence": equivalence, "time_limit": time_limit, "memory_limit": memory_limit}
     task_data = make_task_data(data, y, kernel).judged_by(score, costs)
-    design = make_design(task_data, methods, seed=_whole("random_state", random_state), **given, **limits)
+    seed = _whole("random_state", random_state)
+    design = make_design(task_data, methods, seed=seed, learning_curve=learning_curve, **given, **limits)
     comparison = _open_folder(folder, task_data, design)
     pool = Pool(count_jobs(n_jobs, task_data.data))
     tell = callback or (lambda record: None)

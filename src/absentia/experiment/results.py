@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from absentia.core import Array
+from absentia.experiment.learning_curve import LearningCurve
 from absentia.tasks import Interval, Metric
 
 
@@ -174,6 +175,7 @@ class ComparisonResults:
     views_with : str
         The method that `views` are of.
     curves : sequence of CurvePoint
+    learning_curve : LearningCurve, optional
     classes : sequence of str
     confusion : mapping of method to (classes, classes) int
         True classes in rows, out-of-fold predictions of the first repeat in columns.
@@ -201,6 +203,7 @@ class ComparisonResults:
     views: Sequence[ViewWorth] = ()
     views_with: str = ""
     curves: Sequence[CurvePoint] = ()
+    learning_curve: LearningCurve | None = None
     classes: Sequence[str] = ()
     confusion: Mapping[str, Array] = field(default_factory=dict)
     completion: "ComparisonResults | None" = None

@@ -40,6 +40,15 @@ class Metric(NamedTuple):
         """A score as it is read: shares in percent."""
         return f"{100 * value:.1f}%" if self.share else f"{value:.4g}"
 
+    def format_difference(self, difference: float) -> str:
+        """A difference of scores in words: of shares in points."""
+        if not self.share:
+            return f"{difference:.3g}"
+        points = f"{100 * difference:.1f}".removesuffix(".0")
+        if points in ("0", "-0") and difference:
+            return "less than 0.1 points"
+        return f"{points} point" if points in ("1", "-1") else f"{points} points"
+
 
 class Interval(NamedTuple):
     """A number and where it may lie."""

@@ -217,3 +217,31 @@ def test_costs_of_mistakes_decide_and_rank_and_are_handed_on_to_fit(data, tmp_pa
     refused(run(*start, "--costs", costs, cwd=data), str(costs), "taking class 'well' for 'ill' is '-1'")
     refused(run(*start, "--score", "cost", cwd=data), "cost wants --costs")
     refused(run(*start[:3], "number", *start[4:], "--costs", costs, cwd=data), "the labels are numbers")
+
+
+def test_a_learning_curve_is_said_drawn_and_given_to_programs(data):
+    given = ("v.npz", "--labels", "y", "-o", "curve", "--learning-curve", "--jobs", 1)
+    given += ("--methods", "average", "--repeats", 1, "--cv", 4)
+    ran = run("compare", *given, cwd=data)
+    assert ran.returncode == 0, ran.stderr
+    lines = ran.stdout.splitlines()
+    assert any(line.startswith("With average, 60 more samples") for line in lines)
+    assert any(
+        line.startswith("Measuring a in the 10 who lack it would be expected to add") for line in lines
+    )
+    assert 'id="learning-curve"' in (data / "curve" / "report.html").read_text()
+    again = run("report", "curve", "--json", cwd=data)
+    document = json.loads(again.stdout)["learning curve"]
+    (curve,) = document["samples"]
+    assert curve["sentence"] in lines
+    assert len(curve["points"]) == 5
+    assert set(curve["gain"]) == {"value", "low", "high"}
+    assert [view["view"] for view in document["views"]] == ["a", "b"]
+    assert [view["lack"] for view in document["views"]] == [10, 10]
+
+
+def test_a_learning_curve_wants_labels(data):
+    refused(
+        run("compare", "v.npz", "-o", "none", "--learning-curve", "--methods", "mean", cwd=data),
+        "a learning curve is of predictions: give labels",
+    )

@@ -14,7 +14,6 @@ from absentia.experiment.comparison._recommendation import (
     _format_p,
     _is_better,
     _is_worse,
-    _points,
     _size,
     format_seconds,
     recommend,
@@ -161,7 +160,7 @@ def test_the_headline_says_what_the_table_says(found):
     assert line.startswith(f"Take {said.recommended}: ")
     assert ("; shown at the 5% level" in line) == _is_better(one) == said.shown
     assert ("; not shown at the 5% level" in line) == (not said.shown)
-    assert _points(found, abs(said.expected.mean)) in line
+    assert found.metric.format_difference(abs(said.expected.mean)) in line
     assert said.details[0].startswith(f"{said.recommended}: ")
     assert level in said.details[0]
     assert _format_p(one.adjusted) in said.details[0]
@@ -201,13 +200,13 @@ def test_details_name_nobody_for_what_they_are_not(found):
             assert best[1] == said.best
             assert own[best[1]].mean > 0
             assert not _is_better(own[best[1]])
-            assert best[2] == _points(found, own[best[1]].mean)
+            assert best[2] == found.metric.format_difference(own[best[1]].mean)
         elif still := re.match(r"(\S+) is expected .* better still", sentence):
             assert found.expected[still[1]] == max(found.expected.values())
             assert found.expected[still[1]] - found.expected[said.recommended] <= found.equivalence + 1e-9
         elif beside := re.match(r"(\S+) is expected (.*) better than (\S+), the default", sentence):
             assert (beside[1], beside[3]) == (said.recommended, said.default)
-            assert beside[2] == _points(found, said.beyond_default)
+            assert beside[2] == found.metric.format_difference(said.beyond_default)
         elif sentence.startswith("Nothing is expected to beat"):
             assert said.recommended == said.default
         elif head == said.recommended:
@@ -377,7 +376,7 @@ def test_better_but_practically_the_same_is_called_one_thing():
     ],
 )
 def test_differences_in_words(metric, difference, words):
-    assert _points(of([], [], metric=metric), difference) == words
+    assert metric.format_difference(difference) == words
 
 
 def test_numbers_in_words():

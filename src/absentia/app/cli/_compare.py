@@ -64,6 +64,8 @@ class CompareOptions:
         Differences up to this are practically nil.
     seed
         Of folds, of what is hidden, of methods.
+    learning_curve
+        Also say what more samples would add, or a view for more of them; takes more fits.
     all_repeats
         Try slow methods as often as others, and very slow ones too.
     time_limit
@@ -82,6 +84,7 @@ class CompareOptions:
     rates: Annotated[tuple[float, ...], _SEVERAL] = ()
     equivalence: float = 0.01
     seed: Whole = 0
+    learning_curve: Switch = False
     all_repeats: Switch = False
     time_limit: float | None = None
     memory_limit: str | None = None

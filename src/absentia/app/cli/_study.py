@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields, is_dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -171,6 +171,9 @@ def write_results(study: Study, json: bool = False) -> None:
     say(f"[bold]{escape_text(recommendation.headline)}[/]")
     for sentence in recommendation.details:
         say(escape_text(sentence))
+    learning = comparison.results.learning_curve
+    for sentence in learning.sentences if learning else ():
+        say(escape_text(sentence))
     out.print(_ranking_table(comparison))
     say_paths(page=page.resolve(), table=table)
     if recommendation.command:
@@ -196,8 +199,20 @@ def _as_json(comparison: Comparison) -> dict[str, Any]:
         "score": results.metric.name,
         "trials": {"done": results.done, "wanted": results.wanted},
         "methods": table.where(table.notna(), None).to_dict("records"),
+        "learning curve": _as_plain(results.learning_curve),
         "page": str(comparison.study.folder / PAGE),
     }
+
+
+def _as_plain(value: Any) -> Any:
+    """Results as dicts, lists, texts and finite numbers."""
+    if is_dataclass(value):
+        return {field.name: _as_plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple):
+        return _as_plain(value._asdict()) if hasattr(value, "_asdict") else [_as_plain(x) for x in value]
+    if isinstance(value, dict):
+        return {key: _as_plain(x) for key, x in value.items()}
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def _ranking_table(comparison: Comparison) -> Table:

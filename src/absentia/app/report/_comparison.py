@@ -18,6 +18,7 @@ from absentia.app.report._format import (
     format_probability,
 )
 from absentia.app.report._intervals import Axis, fit_axis, make_interval_table
+from absentia.app.report._learning_curve import make_learning_curve_section
 from absentia.app.report._page import (
     Cell,
     Column,
@@ -83,6 +84,7 @@ def render_comparison(results: ComparisonResults) -> str:
         make_groups_section(results),
         make_contrasts_section(results),
         make_rates_section(results),
+        make_learning_curve_section(results),
         make_confusion_section(results),
         make_presence_section(results),
         _make_completion_section(results),

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
+from itertools import product
 from numbers import Real
 from pathlib import Path
 from typing import Any, Literal
@@ -28,6 +29,11 @@ DESIGN_FILE = "design.json"
 _VERSION = 2  # of splits, masks and measures: to be raised when these give other numbers than before
 _MAX_REPEATS = 10_000  # or folds
 _CURVE_REPEATS, _COMPLETION_REPEATS = 2, 3
+#: Of a learning curve: shares of the training samples, shares of those who have a view (all of either are
+#: predictions that are there anyway), and in how many repeats at most.
+_TRAIN_SHARES, _TRAIN_REPEATS = (0.25, 0.4, 0.6, 0.8), 3
+_PRESENCE_SHARES, _PRESENCE_REPEATS = (0.0, 0.5), 2
+_MIN_OF_CLASS = 3  # samples of each class that stay, however small the share: methods hold some out
 #: Completers that are tried beside predictions.
 _COMPLETERS_BESIDE = ("mean", "zero", "knn", "cvkt", "mkmc-pca")
 _Mechanism = Literal["own", "mcar", "per-view", "exclusive"]
@@ -39,8 +45,9 @@ class Design:
     """What is tried, how often, and what it is judged by.
 
     `repeats_of` has those methods that are tried in fewer repeats because they are slow, `left_out` why
-    methods are not tried at all.  `completers` are tried on hidden cells beside predictions.  What only the
-    page tells (`title`, `command`, `call`, `equivalence`) changes no trial, nor do limits;
+    methods are not tried at all.  `completers` are tried on hidden cells beside predictions.  With a
+    `learning_curve` some methods also learn from fewer samples, and with views that fewer have.  What only
+    the page tells (`title`, `command`, `call`, `equivalence`) changes no trial, nor do limits;
     `call` names the data and the labels as other commands take them.
     """
 
@@ -64,6 +71,7 @@ class Design:
     time_limit: float | None = None
     memory_limit: int | None = None
     remarks: tuple[str, ...] = ()
+    learning_curve: bool = False
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -89,6 +97,8 @@ class Design:
         """Refuse what is not a text or a number where it is to be."""
         texts = [self.data, self.title, self.command, self.call, self.mechanism, self.metric or ""]
         lists = (self.methods, self.completers, self.remarks, self.left_out, self.left_out.values())
+        if not isinstance(self.learning_curve, bool):
+            raise ValueError(f"learning_curve is true or false, not {_shown(self.learning_curve)}")
         for text in (*texts, *(text for some in (*lists, self.repeats_of) for text in some)):
             if not isinstance(text, str):
                 raise ValueError(f"{_shown(text)} is no text")
@@ -165,7 +175,8 @@ class Expansion:
         if self.data.kind == "completion":
             return list(self._completions(design.methods, design.repeats, (design.hide, *design.rates)))
         beside = self._completions(design.completers, design.repeats_beside, (design.hide,))
-        return [*self._predictions(), *self._views(), *self._curves(), *beside]
+        learning = [*self._train_shares(), *self._presence_shares()] if design.learning_curve else []
+        return [*self._predictions(), *self._views(), *self._curves(), *learning, *beside]
 
     def _predictions(self) -> Iterator[Trial]:
         for repeat in range(self.design.repeats):
@@ -197,6 +208,21 @@ class Expansion:
                     for method in methods:
                         more = {"rate": rate, "mechanism": self.design.mechanism}
                         yield self._trial("rates", method, repeat, fold, **more)
+
+    def _train_shares(self) -> Iterator[Trial]:
+        """Methods that learn from a share of the training samples."""
+        for method in curve_methods(self.data, self.design):
+            for repeat in range(min(self.design.repeats_for(method), _TRAIN_REPEATS)):
+                for fold, share in product(range(self._n_folds), _TRAIN_SHARES):
+                    yield self._trial("train", method, repeat, fold, share=share)
+
+    def _presence_shares(self) -> Iterator[Trial]:
+        """The first of these methods, where a share of those who have a view and another still have it."""
+        method, data = curve_methods(self.data, self.design)[0], self.data.data
+        views = [name for name in data.names if len(find_spare_cells(data, name))]
+        for repeat in range(min(self.design.repeats_for(method), _PRESENCE_REPEATS)):
+            for fold, view, share in product(range(self._n_folds), views, _PRESENCE_SHARES):
+                yield self._trial("presence", method, repeat, fold, view=view, share=share)
 
     def _completions(self, methods: Sequence[str], repeats: int, rates: Sequence[float]) -> Iterator[Trial]:
         """Hidden cells that are completed; of data with labels, too, as pictures are ordered by them."""
@@ -251,6 +277,46 @@ def hash_arrays(*arrays: Array) -> str:
 
 
 # ------------------------------------------------------------------------------------------ what is hidden
+
+
+def curve_methods(data: TaskData, design: Design) -> list[str]:
+    """What learning curves are of: the default, else the first method that was named; and the simplest."""
+    simplest, default = data.task.simplest, data.task.default_method
+    others = [method for method in design.methods if method != simplest]
+    first = [default] if default in others else others[:1]
+    return [*first, simplest]
+
+
+def draw_training_part(data: TaskData, train: Array, share: float, seed: Sequence[int]) -> Array:
+    """A share of the positions `train`, of each class alike; that of a smaller share is a part of it."""
+    drawn = make_generator(seed).permutation(data.order[np.isin(data.order, train)])
+    _, codes, counts = np.unique(
+        data.task.strata(data.targets[drawn]), return_inverse=True, return_counts=True
+    )
+    by_class = np.argsort(codes, kind="stable")
+    rank = np.empty(len(drawn), dtype=int)
+    rank[by_class] = np.arange(len(drawn)) - (np.cumsum(counts) - counts)[codes[by_class]]
+    first = rank < _MIN_OF_CLASS
+    order = np.argsort(np.where(first, -1.0, (rank + 0.5) / counts[codes]), kind="stable")
+    return np.sort(drawn[order[: max(round(share * len(drawn)), int(first.sum()))]])
+
+
+def find_spare_cells(data: Any, view: str) -> Array:
+    """Positions of the samples that have a view and another one."""
+    has = data.observed[:, data.names.index(view)]
+    return np.flatnonzero(has & (data.observed.sum(axis=1) > 1))
+
+
+def draw_presence(data: TaskData, view: str, share: float, seed: Sequence[int]) -> Array:
+    """Which cells stay (n, V) when a share of those who have a view and another one keep it.
+
+    Labels have no say, as samples that are held out lose it too.
+    """
+    drawn = make_generator(seed).permutation(data.order)
+    drawn = drawn[np.isin(drawn, find_spare_cells(data.data, view))]
+    keep = np.ones_like(data.data.observed)
+    keep[drawn[round(share * len(drawn)) :], data.data.names.index(view)] = False
+    return keep
 
 
 def draw_kept_cells(data: TaskData, mechanism: _Mechanism, rate: float, seed: int, repeat: int) -> Array:

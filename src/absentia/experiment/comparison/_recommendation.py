@@ -141,7 +141,7 @@ def _headline(evidence: Evidence, recommended: str) -> str:
     if recommended == simplest:
         return (
             f"Take {simplest}, the simplest: {level}, and nothing is expected to be better by more than "
-            f"{_points(evidence, evidence.equivalence)}."
+            f"{evidence.metric.format_difference(evidence.equivalence)}."
         )
     return f"Take {recommended}: {_advice(evidence, recommended)}."
 
@@ -151,7 +151,7 @@ def _advice(evidence: Evidence, method: str) -> str:
     one = next(one for one in evidence.expectations if one.method == method)
     side = "worse" if one.mean < 0 else "better"
     words = (
-        f"expected {_points(evidence, abs(one.mean))} {side} than {evidence.simplest}, "
+        f"expected {evidence.metric.format_difference(abs(one.mean))} {side} than {evidence.simplest}, "
         f"{_chance(one.better)} chance of being better"
     )
     difference = evidence.by_method.get(method)
@@ -182,9 +182,10 @@ def _details(evidence: Evidence, best: str, recommended: str) -> Iterator[str]:
     yield from _alternatives(evidence, recommended)
     simplest, one = evidence.simplest, evidence.by_method.get(best)
     if one is not None and best != recommended and one.mean > 0 and not _is_better(one):
+        gap = evidence.metric.format_difference(one.mean)
         yield (
-            f"{best} had the best mean, {_points(evidence, one.mean)} better than {simplest}, which could "
-            f"be chance ({_sure(evidence, one)})."
+            f"{best} had the best mean, {gap} better than {simplest}, which could be "
+            f"chance ({_sure(evidence, one)})."
         )
     yield from _groups(evidence, recommended)
     yield from _costs(evidence, recommended)
@@ -198,12 +199,12 @@ def _alternatives(evidence: Evidence, recommended: str) -> Iterator[str]:
     expected, default = evidence.expected, evidence.default
     if len(expected) < 2 or recommended not in expected:
         return
-    region = _points(evidence, evidence.equivalence)
+    region = evidence.metric.format_difference(evidence.equivalence)
     if recommended == default:
         yield f"Nothing is expected to beat {default}, the default, by more than {region}."
         return
     if default in expected:
-        gap = _points(evidence, expected[recommended] - expected[default])
+        gap = evidence.metric.format_difference(expected[recommended] - expected[default])
         yield f"{recommended} is expected {gap} better than {default}, the default."
     elif default:
         own = next((row for row in evidence.rows if row.method == default), None)
@@ -211,7 +212,7 @@ def _alternatives(evidence: Evidence, recommended: str) -> Iterator[str]:
         yield f"{default}, the default, is not judged here{f': it {why}' if why else ''}."
     top = max(expected, key=lambda method: (expected[method], method == recommended))
     if top != recommended:
-        gap = _points(evidence, expected[top] - expected[recommended])
+        gap = evidence.metric.format_difference(expected[top] - expected[recommended])
         yield (
             f"{top} is expected {gap} better still, no more than the {region} within which the cheapest is "
             "taken."
@@ -267,15 +268,6 @@ def _nothing(evidence: Evidence) -> str:
 def _level(evidence: Evidence, method: str) -> str:
     value = evidence.row(method).scores[evidence.metric.name].value
     return f"{evidence.metric.name} {evidence.metric.format(value)}"
-
-
-def _points(evidence: Evidence, difference: float) -> str:
-    if not evidence.metric.share:
-        return f"{difference:.3g}"
-    points = f"{100 * difference:.1f}".removesuffix(".0")
-    if points in ("0", "-0") and difference:
-        return "less than 0.1 points"
-    return f"{points} point" if points in ("1", "-1") else f"{points} points"
 
 
 def _sure(evidence: Evidence, one: Difference) -> str:

@@ -29,7 +29,8 @@ _MAX_SECONDS = 20.0  # CPU seconds that the repeats of a method may take, where 
 _FIRST_FIT_SECONDS = 60.0  # CPU seconds that its first fit may take
 _MIN_DRAWS = 3  # times that cells are hidden for a completer at least: one says nothing of chance
 #: What a trial is, whatever the data and the version: two that agree in it are the same question.
-_SAME_TRIAL = ("kind", "method", "repeat", "fold", "views", "rate", "mechanism")
+_SAME_TRIAL = ("kind", "method", "repeat", "fold", "views", "rate", "mechanism", "share", "view")
+_PREDICTION_KINDS = ("predict", "views", "rates", "train", "presence")
 _CHANGED = {
     "data": "the data, or what classes are decided by, are others",
     "seed": "the seed is another",
@@ -63,6 +64,8 @@ class Study:
     """Data, design and records."""
 
     def __init__(self, data: TaskData, design: Design, folder: str | os.PathLike[str]) -> None:
+        if design.learning_curve and data.kind == "completion":
+            raise ValueError("a learning curve is of predictions: give labels, or leave it out")
         self.data = data
         metric = data.task.order_metrics(design.metric)[0].name  # refuses one that there is not
         self.design = replace(design, metric=metric, data=data.hash)
@@ -163,7 +166,7 @@ class Study:
     def results(self) -> ComparisonResults:
         """What the records that are there say."""
         found = self.records.of(self.trials)
-        kinds = ("complete",) if self.data.kind == "completion" else ("predict", "views", "rates")
+        kinds = ("complete",) if self.data.kind == "completion" else _PREDICTION_KINDS
         own = [record for record in found.values() if record.trial["kind"] in kinds]
         beside = [record for record in found.values() if record.trial["kind"] not in kinds]
         return replace(
@@ -191,7 +194,9 @@ class Study:
 
 def _failed_parts(records: Iterable[Record]) -> Iterator[str]:
     """Failures that no row of the table counts."""
-    for kind, words in (("views", "of what views are worth"), ("rates", "of the curves")):
+    parts = {"views": "of what views are worth", "rates": "of the curves"}
+    parts |= dict.fromkeys(("train", "presence"), "of the learning curve")
+    for kind, words in parts.items():
         failed = [record for record in records if record.trial["kind"] == kind and not record.done]
         if failed:
             yield f"{len(failed)} fits {words} failed, e.g. {failed[0].error}"

@@ -14,11 +14,12 @@ import numpy as np
 from absentia.core import Array
 from absentia.data import statistics
 from absentia.experiment.comparison._data import TaskData
-from absentia.experiment.comparison._design import Design, count_folds
+from absentia.experiment.comparison._design import Design, count_folds, curve_methods, find_spare_cells
 from absentia.experiment.comparison._expectation import expect_differences
 from absentia.experiment.comparison._prior import PRIORS
 from absentia.experiment.comparison._recommendation import Evidence, recommend, write_command, write_script
 from absentia.experiment.engine import Record
+from absentia.experiment.learning_curve import Judged, LearningCurve, make_sample_curve, make_view_curve
 from absentia.experiment.results import (
     ComparisonResults,
     Contrast,
@@ -70,6 +71,10 @@ class ComparisonSummary:
             return self.design.equivalence
         own = self.folds(self.simplest, self.metric)
         return self.design.equivalence * abs(float(np.mean(list(own.values())))) if own else 0.0
+
+    def of_kind(self, kind: str) -> list[Record]:
+        """Trials of a kind that are done."""
+        return [record for record in self.records if record.trial["kind"] == kind and record.done]
 
     def folds(self, method: str, metric: Metric) -> _Folds:
         """Scores of a method by repeat and fold."""
@@ -220,6 +225,7 @@ class ComparisonSummary:
             views=worth,
             views_with=self.simplest if worth else "",
             curves=list(_make_curves(self)),
+            learning_curve=_make_learning_curve(self) if self.design.learning_curve else None,
             classes=[str(name) for name in self.data.classes],
             confusion=_count_confusions(self),
             done=len(self.records),
@@ -305,7 +311,7 @@ def _score_samples(summary: ComparisonSummary, method: str) -> Array | None:
 
 
 def _measure_views(summary: ComparisonSummary) -> Iterator[ViewWorth]:
-    own = [record for record in summary.records if record.trial["kind"] == "views" and record.done]
+    own = summary.of_kind("views")
     if not own:
         return
     names = list(summary.data.data.names)
@@ -341,7 +347,7 @@ def _make_contrast(values: Sequence[float], share: float) -> Contrast | None:
 
 def _make_curves(summary: ComparisonSummary) -> Iterator[CurvePoint]:
     kind = "complete" if summary.data.kind == "completion" else "rates"
-    own = [record for record in summary.records if record.trial["kind"] == kind and record.done]
+    own = summary.of_kind(kind)
     rates = sorted({record.trial["rate"] for record in own})
     if not summary.design.rates or not rates:
         return
@@ -355,6 +361,44 @@ def _make_curves(summary: ComparisonSummary) -> Iterator[CurvePoint]:
                 share = rate / (1 - rate) if kind == "complete" else summary.share
                 score = _interval(np.array(list(values.values())), summary.metric, share)
                 yield CurvePoint(row.method, float(rate), score)
+
+
+def _make_learning_curve(summary: ComparisonSummary) -> LearningCurve:
+    """Scores by how many samples are learned from, and by how many have a view; all are there already."""
+    data, design = summary.data, summary.design
+    n = len(data.data)
+    judged = Judged(summary.metric, n, summary.share, summary.equivalence)
+    methods = curve_methods(data, design)
+    samples = []
+    for method in methods:
+        parts = [r for r in summary.of_kind("train") if r.trial["method"] == method]
+        sizes = {
+            float(np.mean([r.result["n_train"] for r in some])): _scores_by_fold(some, summary.metric.name)
+            for some in _group_by_share(parts)
+        }
+        sizes[n * (1 - 1 / count_folds(data, design))] = summary.folds(method, summary.metric)
+        samples.append(make_sample_curve(method, _drop_empty(sizes), judged))
+    views = []
+    for v, view in enumerate(data.data.names):
+        have, spare = int(data.data.observed[:, v].sum()), len(find_spare_cells(data.data, view))
+        counts = {
+            have - spare + float(round(some[0].trial["share"] * spare)): _scores_by_fold(
+                some, summary.metric.name
+            )
+            for some in _group_by_share([r for r in summary.of_kind("presence") if r.trial["view"] == view])
+        }
+        counts[float(have)] = summary.folds(methods[0], summary.metric)
+        views.append(make_view_curve(view, _drop_empty(counts), n - have, judged))
+    return LearningCurve(summary.metric, tuple(samples), tuple(views))
+
+
+def _group_by_share(records: Sequence[Record]) -> list[list[Record]]:
+    shares = sorted({record.trial["share"] for record in records})
+    return [[record for record in records if record.trial["share"] == share] for share in shares]
+
+
+def _drop_empty(scores: dict[float, _Folds]) -> dict[float, _Folds]:
+    return {n: folds for n, folds in scores.items() if folds}
 
 
 # --------------------------------------------------------------------------------------------- classes

@@ -11,7 +11,13 @@ import numpy as np
 
 from absentia.core import Array
 from absentia.experiment.comparison._data import TaskData, load_data
-from absentia.experiment.comparison._design import draw_kept_cells, hash_arrays, make_plan
+from absentia.experiment.comparison._design import (
+    draw_kept_cells,
+    draw_presence,
+    draw_training_part,
+    hash_arrays,
+    make_plan,
+)
 from absentia.experiment.engine import FolderError, Record
 from absentia.methods.models import Model
 from absentia.tasks import COMPLETION, Predictions, Task, score_hidden_rows
@@ -62,6 +68,10 @@ def perform_trial(key: Mapping[str, Any], data: TaskData) -> dict[str, Any]:
         data = data.replace(data.data.select(key["views"]))
     elif key["kind"] == "rates":
         data = data.replace(data.data.hide(_kept(key, data)))
+    elif key["kind"] == "train":
+        train = draw_training_part(data, train, key["share"], [key["seed"], key["repeat"], key["fold"]])
+    elif key["kind"] == "presence":
+        data = _with_fewer_present(key, data, train)
     return _predict(key, data, train, test)
 
 
@@ -73,6 +83,8 @@ def _predict(key: Mapping[str, Any], data: TaskData, train: Array, test: Array) 
     result: dict[str, Any] = {"scores": task.scores(y[test], said)}
     if key["kind"] == "views":
         result["nothing"] = task.prior_scores(y[test], y[train])
+    if key["kind"] == "train":
+        result["n_train"] = len(train)
     if key["kind"] == "predict":
         result |= {"test": test.tolist(), "predicted": said.values.tolist()}
     return result
@@ -104,6 +116,14 @@ def _kept(key: Mapping[str, Any], data: TaskData) -> Array:
     return draw_kept_cells(data, key["mechanism"], key["rate"], key["seed"], key["repeat"])
 
 
+def _with_fewer_present(key: Mapping[str, Any], data: TaskData, train: Array) -> TaskData:
+    """The data with a view that fewer samples have; without it where no training sample has it."""
+    keep = draw_presence(data, key["view"], key["share"], [key["seed"], key["repeat"]])
+    fewer, names = data.data.hide(keep), data.data.names
+    left = fewer.observed[train, names.index(key["view"])].any()
+    return data.replace(fewer if left else fewer.select([name for name in names if name != key["view"]]))
+
+
 def _complete(key: Mapping[str, Any], data: TaskData) -> dict[str, Any]:
     kernels = data.kernels
     part = kernels.hide(_kept(key, data))
@@ -132,6 +152,8 @@ class RecordChecker:
         _check_scores(task, result.get("scores"), "scores")
         if key["kind"] == "views":
             _check_scores(task, result.get("nothing"), "nothing")
+        elif key["kind"] == "train":
+            self._check_n_train(result.get("n_train"))
         elif key["kind"] == "predict":
             self._check_predictions(key, result)
         elif key["kind"] == "complete":
@@ -150,6 +172,10 @@ class RecordChecker:
         )
         if predicted is None or not task.check_predictions(predicted, width):
             raise ValueError("predicted is not an answer for each sample that was held out")
+
+    def _check_n_train(self, n_train: Any) -> None:
+        if type(n_train) is not int or not 0 < n_train < len(self.data.data):
+            raise ValueError(f"n_train is {_shown(n_train)}; a number of samples is wanted")
 
     def _check_completion(self, key: Mapping[str, Any], result: Mapping[str, Any]) -> None:
         hidden = result.get("hidden")
