@@ -248,11 +248,33 @@ def test_many_views_are_calibrated_by_the_patterns_that_there_are():
     observed = rng.random((200, 9)) < 0.7
     observed[:40] = np.arange(9) != 4
     views = Views.from_list([rng.normal(size=(200, 2)) for _ in range(9)], observed=observed)
-    model = ConformalSets(RIDGE).fit(views, rng.normal(size=200))
+    y = rng.normal(size=200)
+    model = ConformalSets(RIDGE).fit(views, y)
     assert len(model.patterns_) <= 64 + 10
     assert (model.patterns_.sum(axis=1) == 8).any()
     assert (model.patterns_.sum(axis=1) == 1).sum() == 9
     assert np.isfinite(model.predict_interval(views)).all()
+    turned = views.select(views.names[::-1])
+    again = ConformalSets(RIDGE).fit(turned, y)
+    np.testing.assert_array_equal(
+        np.unique(again.patterns_[:, ::-1], axis=0), np.unique(model.patterns_, axis=0)
+    )
+    np.testing.assert_allclose(again.predict_interval(turned), model.predict_interval(views), rtol=1e-6)
+
+
+def test_of_equal_parts_the_first_by_name_counts():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=60)
+    observed = np.arange(60)[:, None] // 30 == [[0, 1]]
+    views = Views.from_list(
+        [z[:, None] + 1, z[:, None] + rng.normal(size=(60, 1))], ["b", "a"], observed=observed
+    )
+    new = Views.from_list([[[0.5]], [[-2.0]]], ["b", "a"])
+    model = ConformalSets(RIDGE).fit(views, z)
+    interval = model.predict_interval(new)
+    np.testing.assert_array_equal(interval, model.predict_interval(new.hide([[False, True]])))
+    other = ConformalSets(RIDGE).fit(views.select(["a", "b"]), z)
+    np.testing.assert_allclose(other.predict_interval(new), interval, rtol=1e-9)
 
 
 # ------------------------------------------------------------------------------------- folds and groups

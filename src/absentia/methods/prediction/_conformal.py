@@ -186,7 +186,8 @@ def _cut_folds(X: Any, y: Array, strata: Array, groups: Array, k: int, seed: Ran
 def _list_patterns(observed: Array) -> Array:
     """Patterns to calibrate, patterns x views, the empty one first.
 
-    All that can be, of few views; else single views and the most frequent patterns.
+    All that can be, of few views; else single views and the most frequent patterns, of equals the first by
+    the order of the views.
     """
     n_views = observed.shape[1]
     if 2**n_views <= _MAX_PATTERNS:
@@ -296,7 +297,8 @@ class ConformalSets(Estimator):
         if self.by == "none":
             self.patterns_ = np.zeros((1, observed.shape[1]), bool)
             return np.ones((1, len(observed)), bool)
-        patterns = _list_patterns(observed)
+        by_name = np.argsort(self.names_in_)
+        patterns = _list_patterns(observed[:, by_name])[:, np.argsort(by_name)]
         exact = (patterns[:, None] == observed).all(axis=2)
         having = (patterns[:, None] <= observed).all(axis=2)
         needed = max(
