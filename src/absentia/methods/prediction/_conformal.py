@@ -45,7 +45,7 @@ values; Candes, Lei & Ren, JRSS B 85 (2023), survival.
 """
 
 import warnings
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from itertools import product
 from typing import Annotated, Any, Literal, Self
 
@@ -56,7 +56,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import TIE_RTOL, Array, Estimator, PositiveInt, RandomState, Range, estimator
-from absentia.data import Presence, make_folds, order_for_learning
+from absentia.data import KernelViews, Presence, input_error, make_folds, order_for_learning
 from absentia.data.survival import as_survival, estimate_follow_up
 from absentia.methods.learning import SurvivalModel, subset
 
@@ -226,7 +226,8 @@ class ConformalSets(Estimator):
     by : {"pattern", "none"}, default "pattern"
         Calibrate for each pattern of views, or for all samples together.
     min_samples : int, default 20
-        Calibration samples that a pattern must have to be calibrated by itself.
+        Calibration samples that a pattern must have to be calibrated by itself; as many more as the
+        coverage takes (99 for 0.99).
     random_state : int, Generator, RandomState or None
         Of the folds.
 
@@ -302,9 +303,8 @@ class ConformalSets(Estimator):
         patterns = _list_patterns(observed[:, by_name])[:, np.argsort(by_name)]
         exact = (patterns[:, None] == observed).all(axis=2)
         having = (patterns[:, None] <= observed).all(axis=2)
-        needed = max(
-            self.min_samples, np.ceil(self.coverage / (1 - self.coverage) - TIE_RTOL)
-        )  # else infinite
+        finite = np.ceil(self.coverage / (1 - self.coverage) - TIE_RTOL)  # with fewer, regions are infinite
+        needed = max(self.min_samples, finite)
         chosen = np.where(exact.sum(axis=1, keepdims=True) >= needed, exact, having)
         enough = (chosen.sum(axis=1) >= needed) | ~patterns.any(axis=1)
         self.patterns_ = patterns[enough]
@@ -313,22 +313,21 @@ class ConformalSets(Estimator):
     def _score_held_out(self, task: Any, X: Any, y: Array, folds: Any, chosen: Array) -> Array:
         """Scores by models that have not seen the samples, patterns x samples; NaN where not chosen."""
         scores = np.full(chosen.shape, np.nan)
+        keep = self.patterns_ if self.by == "pattern" else np.ones_like(self.patterns_)
         for a, b in folds:
             with warnings.catch_warnings(action="ignore"):  # the fit to all samples says what is to be said
                 model = self._fit_fold(subset(X, a, a), y[a], len(X))
-                for m, pattern in enumerate(self.patterns_):
+                for m in np.flatnonzero(keep.any(axis=1)):
                     rows = b[chosen[m, b]]
-                    keep = pattern if self.by == "pattern" else np.ones_like(pattern)
                     if len(rows):
-                        part = subset(X, rows, a).hide(np.tile(keep, (len(rows), 1)))
+                        part = subset(X, rows, a).hide(np.tile(keep[m], (len(rows), 1)))
                         scores[m, rows] = task.score(model, part, y[rows])
         if (
-            self.by == "pattern"
-        ):  # the prior, of fold models and the estimator, would differ by rounding of counts
-            nobody = subset(X, np.zeros(len(X), int), np.arange(len(X))).hide(
-                np.zeros(X.observed.shape, bool)
-            )
-            scores[~self.patterns_.any(axis=1)] = task.score(self.estimator_, nobody, y)
+            not keep.all()
+        ):  # without a view the prior is said, which would differ a little from fold to fold
+            anybody = subset(X, np.zeros(len(X), dtype=int), np.arange(len(X)))
+            prior = task.score(self.estimator_, anybody.hide(np.zeros(X.observed.shape, bool)), y)
+            scores[~keep.any(axis=1)] = prior
         return scores
 
     def _fit_fold(self, X: Any, y: Array, n: int) -> Any:
@@ -345,6 +344,8 @@ class ConformalSets(Estimator):
     def _align_observed(self, X: Presence) -> Array:
         """Who has which of the views of training, samples x views."""
         check_is_fitted(self, "thresholds_")
+        if not isinstance(X, Presence):
+            raise input_error("views", X, type(self).__name__)
         observed = np.zeros((len(X), len(self.names_in_)), bool)
         for v, name in enumerate(self.names_in_):
             if name in X.names:
@@ -367,6 +368,8 @@ class ConformalSets(Estimator):
         if self.by == "pattern":
             columns = [self.names_in_.index(name) if name in self.names_in_ else -1 for name in X.names]
             known = np.column_stack([self.patterns_, np.zeros(len(self.patterns_), bool)])
+            if isinstance(X, KernelViews) and X.square:  # training samples: their columns stay
+                X = replace(X, square=False)
             X = X.hide(known[place][:, columns])
         return X, self.thresholds_[place] * (1 + TIE_RTOL)  # equal scores are in, whatever the rounding
 
