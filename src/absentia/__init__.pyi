@@ -52,6 +52,7 @@ from absentia.methods.prediction import AbsentSurvival as AbsentSurvival
 from absentia.methods.prediction import AutoClassifier as AutoClassifier
 from absentia.methods.prediction import AutoRegressor as AutoRegressor
 from absentia.methods.prediction import AutoSurvival as AutoSurvival
+from absentia.methods.prediction import ConformalSets as ConformalSets
 from absentia.methods.prediction import EarlyFusionClassifier as EarlyFusionClassifier
 from absentia.methods.prediction import EarlyFusionRegressor as EarlyFusionRegressor
 from absentia.methods.prediction import EarlyFusionSurvival as EarlyFusionSurvival

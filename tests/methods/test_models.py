@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
 import joblib
@@ -355,17 +356,19 @@ def test_the_model_that_those_are_changes_of_is_fine(tmp_path, whole):
     assert models.load(path).predict(whole[2]).shape == (12,)
 
 
-def test_damage_anywhere_in_a_model_is_a_file_error(tmp_path, whole):
+def test_damage_anywhere_in_a_model_is_a_file_error_or_changes_nothing(tmp_path, whole):
     rng = np.random.default_rng(0)
     path = tmp_path / "m.npz"
+    path.write_bytes(whole[0])
+    wanted, said = models.load(path).predict_proba(whole[2]), models.describe(path)
     for _ in range(120):
         damaged = bytearray(whole[0])
         for position in rng.choice(len(damaged), 3, replace=False):
             damaged[position] ^= rng.integers(1, 256)
         path.write_bytes(bytes(damaged))
-        for read in (models.load, models.describe):
-            with pytest.raises(io.FileError):
-                read(path)
+        with suppress(io.FileError):  # or it was in a byte that says nothing, a time for instance
+            np.testing.assert_array_equal(models.load(path).predict_proba(whole[2]), wanted)
+            assert models.describe(path) == said
 
 
 def test_a_data_file_is_no_model_and_a_model_is_no_data_file(tmp_path, whole):

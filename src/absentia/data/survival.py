@@ -171,7 +171,7 @@ def uno_concordance(time: Any, event: Any, risk: Any, *, tau: float | None = Non
     0.5714285714285714
     """
     time, event = _check_survival(time, event, np.arange(len(time)))
-    weights = _followed(time, event, time, before=True) ** -2.0
+    weights = estimate_follow_up(time, event, time, before=True) ** -2.0
     right, pairs = concordant_pairs(time, event, risk, weights if tau is None else weights * (time < tau))
     if not pairs.any():
         raise ValueError("no two samples can be compared: nobody had the event before another's time")
@@ -220,7 +220,7 @@ def cumulative_dynamic_auc(time: Any, event: Any, risk: Any, times: Any) -> tupl
         )
     if risk.shape != time.shape or not np.isfinite(risk).all():
         raise ValueError(f"risks must be {len(time)} numbers, one for each sample")
-    weights = event / _followed(time, event, time, before=True)
+    weights = event / estimate_follow_up(time, event, time, before=True)
     areas = np.empty(len(times))
     for k, t in enumerate(times.tolist()):
         had, free = (time <= t) & event, np.sort(risk[time > t])
@@ -231,7 +231,7 @@ def cumulative_dynamic_auc(time: Any, event: Any, risk: Any, times: Any) -> tupl
     return areas, float(share @ areas / share.sum())
 
 
-def _followed(time: Array, event: Array, at: Array, before: bool = False) -> Array:
+def estimate_follow_up(time: Array, event: Array, at: Array, before: bool = False) -> Array:
     """Probability of being followed beyond the times `at`, or up to just before them."""
     curve = kaplan_meier(time, ~event)
     steps = np.concatenate([[1.0], curve.survival])
@@ -359,8 +359,8 @@ def integrated_brier_score(time: Any, event: Any, survival: Any, times: Any) -> 
             "are wanted, a row for each sample and a column for each time"
         )
     had = (time[:, None] <= times) & event[:, None]
-    early = had * survival**2 / _followed(time, event, time, before=True)[:, None]
-    late = (time[:, None] > times) * (1 - survival) ** 2 / _followed(time, event, times)
+    early = had * survival**2 / estimate_follow_up(time, event, time, before=True)[:, None]
+    late = (time[:, None] > times) * (1 - survival) ** 2 / estimate_follow_up(time, event, times)
     return float(np.trapezoid((early + late).mean(axis=0), times) / (times[-1] - times[0]))
 
 

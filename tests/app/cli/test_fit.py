@@ -545,6 +545,6 @@ def test_how_long_judging_takes_is_said_once_the_fit_is_there(folder, tmp_path, 
     command = ("fit", "train.npz", "--labels", "labels.csv", "--method", "linear", "-o")
     assert "judging" not in run(*command, tmp_path / "quick.npz", cwd=folder).stderr
     times = iter(range(0, 10**6, 60))  # every look at the clock is a minute after the one before
-    monkeypatch.setattr(_progress, "clock", lambda: float(next(times)))
+    monkeypatch.setattr(_progress, "_clock", lambda: float(next(times)))
     said = run(*command, tmp_path / "slow.npz", cwd=folder).stderr
     assert re.search(r"judging it in folds beside baselines takes about \d+ min more", said)

@@ -44,7 +44,7 @@ def test_a_cell_of_real_digits_is_what_the_method_gives_by_hand(data_folder, mon
     data = datasets.load_benchmark("mfeat")
     y = np.asarray(data.target)
     rows = np.sort(np.concatenate([np.flatnonzero(y == c)[:6] for c in range(10)]))
-    kernels = ViewKernels().fit_transform(data.views[rows])
+    kernels = ViewKernels(clip=None).fit_transform(data.views[rows])
     labels = y[rows][:, None] == np.arange(10)
     rng = np.random.default_rng([0, 0, 200])
     keep = missingness.fixed_per_view(kernels, 0.2, random_state=rng)

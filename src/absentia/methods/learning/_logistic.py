@@ -44,7 +44,6 @@ from absentia.methods.learning._newton import NewtonPoint, minimise_convex
 
 GRID = tuple(10.0**k for k in range(-2, 5))
 _TOL, _MAX_ITER = 1e-12, 100
-_PATH_TOL = 1e-8  # of fits that only tell which C is best
 _RANK = 1e-10  # axes with a smaller share of the largest variance are rounding
 MAX_AXES = 300  # principal axes that are learned along: the rest of a curved kernel is next to nothing
 _MAX_DECOMPOSED = (
@@ -147,10 +146,10 @@ class _Rows(NamedTuple):
     y: Array
     weight: Array
 
-    def solve(self, C: float, start: Sequence[Array], tol: float) -> list[Solution[NewtonPoint]]:
+    def solve(self, C: float, start: Sequence[Array]) -> list[Solution[NewtonPoint]]:
         """The weights of each class, begun at `start`."""
         pairs = zip(self.targets, start, strict=True)
-        return [_minimise(self.A, t, self.weight, 1 / C, b, tol) for t, b in pairs]
+        return [_minimise(self.A, t, self.weight, 1 / C, b) for t, b in pairs]
 
     def leave_one_out(self, solutions: Sequence[Solution[NewtonPoint]]) -> tuple[Array, float]:
         """Probabilities of every row without it, and their log-loss."""
@@ -172,7 +171,7 @@ def fit_logistic(
     curve: dict[float, float] = {}
     if C is None:
         C, start, curve = _select(rows, start)
-    solutions = rows.solve(C, start, _TOL)
+    solutions = rows.solve(C, start)
     left_out, curve[C] = rows.leave_one_out(solutions)
     b = np.array([solution.state.w for solution in solutions])
     coef = axes.back @ b[:, 1:].T
@@ -195,7 +194,7 @@ def _select(rows: _Rows, start: Sequence[Array]) -> tuple[float, Sequence[Array]
         return min(curve, key=lambda c: (round(curve[c], 9), c))
 
     def evaluate(C: float, start: Sequence[Array]) -> None:
-        solutions = rows.solve(C, start, _PATH_TOL)
+        solutions = rows.solve(C, start)
         points[C] = [solution.state.w for solution in solutions]
         curve[C] = rows.leave_one_out(solutions)[1]
 
@@ -210,9 +209,7 @@ def _select(rows: _Rows, start: Sequence[Array]) -> tuple[float, Sequence[Array]
     return best(), points[best()], curve
 
 
-def _minimise(
-    A: Array, y: Array, s: Array, penalty: float, start: Array, tol: float
-) -> Solution[NewtonPoint]:
+def _minimise(A: Array, y: Array, s: Array, penalty: float, start: Array) -> Solution[NewtonPoint]:
     """Weights of least penalised loss of classes 0 and 1."""
     P = np.full(A.shape[1], penalty)
     P[0] = 1e-12 * s.sum()  # the offset is free
@@ -228,7 +225,7 @@ def _minimise(
         H[np.diag_indices_from(H)] += P
         return A.T @ (s * (p - y)) + P * b, H
 
-    return minimise_convex(value, slopes, start, tol=tol * s.sum(), max_iter=_MAX_ITER)
+    return minimise_convex(value, slopes, start, tol=_TOL * s.sum(), max_iter=_MAX_ITER)
 
 
 def _leave_one_out(A: Array, y: Array, s: Array, found: NewtonPoint) -> Array:
