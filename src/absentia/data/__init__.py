@@ -3,6 +3,7 @@
 from absentia.data._features import (
     MAX_DEVIATION,
     Coding,
+    ViewCoding,
     column_scales,
     concatenate_features,
     describe_columns,
@@ -50,5 +51,5 @@ from absentia.data._presence import (
     input_error,
     warn_of_unlinked,
 )
-from absentia.data._tables import ID_COLUMNS
+from absentia.data._tables import ID_COLUMNS, id_labels
 from absentia.data._views import Views
