@@ -28,6 +28,7 @@ from sklearn.base import clone
 from absentia.core import Array, RandomState, check_memory, check_name, make_generator, warn
 from absentia.core.linalg import invert_permutation
 from absentia.data import (
+    COMPLETED_LAYER,
     AbsenceWarning,
     Coding,
     ViewCoding,
@@ -104,7 +105,7 @@ class CompletedValues:
             everywhere = everywhere.given(name, self._before.padded(name, everyone))
         made = everywhere.to_mudata(observed=self._before)
         for name, part in made.mod.items():
-            part.layers["absentia_completed"] = self.views.padded(name, everyone)
+            part.layers[COMPLETED_LAYER] = self.views.padded(name, everyone)
             part.layers["absentia_std"] = self.std[name].to_numpy()
             trust = self._trust[self._trust["view"] == name]
             for column in ("correlation", "relative_error", "n_hidden", "trusted"):
