@@ -7,7 +7,9 @@ view and another one, what is told of each of them once it is left out is known 
 
     y_i - r_i / (1 - 1/m - sum_k U_ik^2 d_k / (d_k + a)),     r = y - mean - U diag(d / (d + a)) U' y,
 
-and every feature takes the kernel and the penalty ``a`` of least error.
+and every feature takes the kernel and the penalty ``a`` of least error, as a share of its variance, on
+average of its own and the mean of all features of the view: a curve of its own is noisy where little can be
+told.
 
 What that is worth is measured by hiding: in each of several rounds every sample loses one of its views at
 most, all is fitted anew, and what comes back is compared with what was hidden.  A feature is *trusted* if
@@ -230,9 +232,11 @@ class _Model(NamedTuple):
         someone_has = np.flatnonzero(others.observed.any(axis=0))
         others = others[linked].select([others.names[v] for v in someone_has])
         kernels = (self._mean_kernel(others, maker) for maker in self.kernels)
-        fits = [_fit_ridge(K, has, table[linked[has]]) for K in kernels]
-        best = np.argmin([errors for _, errors in fits], axis=0)
-        values[linked] = np.choose(best, [told for told, _ in fits])
+        ridges = [_Ridge.fit(K, has, table[linked[has]]) for K in kernels]
+        errors = np.concatenate([ridge.errors for ridge in ridges])
+        best = np.argmin(errors + errors.mean(axis=1, keepdims=True), axis=0)
+        kernel, penalty = np.divmod(best, len(_PENALTIES))
+        values[linked] = np.choose(kernel, [ridge.predict(penalty) for ridge in ridges])
         return values
 
     def _mean_kernel(self, others: Views, maker: ViewKernels) -> Array:
@@ -244,27 +248,40 @@ class _Model(NamedTuple):
         return np.mean([kernels.block(n) / s for n, s in zip(kernels.names, scales, strict=True)], axis=0)
 
 
-def _fit_ridge(K: Array, has: Array, Y: Array) -> tuple[Array, Array]:
-    """Targets `Y` (m, p; some NaN) of the samples at positions `has` told of all samples, (n, p).
+class _Ridge(NamedTuple):
+    """Regressions of targets on one kernel, for every penalty that is tried."""
 
-    Each target has the penalty of least leave-one-out error; the second result is that error (p,).  Missing
-    targets count as the mean, and their errors not at all.
-    """
-    columns = K[np.ix_(has, has)].mean(axis=0)
-    rows = K[:, has] - K[:, has].mean(axis=1, keepdims=True) - columns + columns.mean()
-    d, U = np.linalg.eigh((rows[has] + rows[has].T) / 2)
-    d = np.where(d > _RANK * max(float(d[-1]), 1e-300), d, 0.0)
-    known, mean = ~np.isnan(Y), _means(Y, axis=0)
-    along = U.T @ np.where(known, Y - mean, 0.0)
-    penalties = _PENALTIES * max(float(d.mean()), 1e-300)
-    errors = np.empty((len(penalties), Y.shape[1]))
-    for k, a in enumerate(penalties):
-        leverage = (U**2) @ (d / (d + a)) + 1 / len(has)
-        residual = (U @ (along * (a / (d + a))[:, None])) / np.maximum(1 - leverage, 1e-6)[:, None]
-        errors[k] = (known * residual**2).sum(axis=0)
-    best = penalties[errors.argmin(axis=0)]
-    coef = U @ np.where(d[:, None] > 0, along / (d[:, None] + best), 0.0)
-    return mean + rows @ coef, errors.min(axis=0)
+    mean: Array  # of the targets (p,)
+    rows: Array  # the centred kernel of all samples with those of training (n, m)
+    d: Array  # eigenvalues of its training part, and eigenvectors
+    U: Array
+    along: Array  # targets along these (m, p)
+    penalties: Array
+    errors: Array  # squared, of samples left out, as a share of the variance (penalties, p)
+
+    @classmethod
+    def fit(cls, K: Array, has: Array, Y: Array) -> "_Ridge":
+        """Targets `Y` (m, p) of the samples at positions `has`; missing ones count as the mean."""
+        columns = K[np.ix_(has, has)].mean(axis=0)
+        rows = K[:, has] - K[:, has].mean(axis=1, keepdims=True) - columns + columns.mean()
+        d, U = np.linalg.eigh((rows[has] + rows[has].T) / 2)
+        d = np.where(d > _RANK * max(float(d[-1]), 1e-300), d, 0.0)
+        known, mean = ~np.isnan(Y), _means(Y, axis=0)
+        target = np.where(known, Y - mean, 0.0)
+        along, penalties = U.T @ target, _PENALTIES * max(float(d.mean()), 1e-300)
+        errors = np.empty((len(penalties), Y.shape[1]))
+        for k, a in enumerate(penalties):
+            leverage = (U**2) @ (d / (d + a)) + 1 / len(has)
+            residual = (U @ (along * (a / (d + a))[:, None])) / np.maximum(1 - leverage, 1e-6)[:, None]
+            errors[k] = (known * residual**2).sum(axis=0)
+        total = (target**2).sum(axis=0)
+        return cls(mean, rows, d, U, along, penalties, errors / np.where(total > 0, total, 1.0))
+
+    def predict(self, chosen: Array) -> Array:
+        """Targets of all samples (n, p), with the penalty `chosen` for each, by number."""
+        d = self.d[:, None]
+        coef = np.where(d > 0, self.along / (d + self.penalties[chosen]), 0.0)
+        return np.asarray(self.mean + self.rows @ (self.U @ coef))
 
 
 def _means(table: Array, axis: int) -> Array:
