@@ -6,8 +6,8 @@ A quarter of the samples of each view is hidden (everybody keeps a view), in thr
 CLL, mfeat, uwave and made-up views to which as many features of pure noise are added.  At most 300 samples
 and 100 features of each view.  Methods see standardised features: means, scikit-learn's KNNImputer and
 soft-impute (Mazumder, Hastie and Tibshirani, 2010) on the joined table, MOFA by mofapy2 if `--mofa` names a
-Python that has it, and ``absentia.complete_values``.  Neighbours and shrinkage are those of least error
-when further rows of views are hidden, factors are 15; options of absentia were settled on other sets
+Python that has it, and ``absentia.complete_values``.  Neighbours, shrinkage and factors are those of
+least error when further rows of views are hidden; options of absentia were settled on other sets
 (scene, wine, made-far, musk1, sonar, wdbc, spambase, emotions, yeast, proteinfold, digits).
 
 Printed are medians over features of the correlation and of the error relative to the mean (below 1 is
@@ -103,8 +103,6 @@ def select(impute: Callable, options: list, views: Views) -> np.ndarray:
     """The standardised table imputed with the option of least error on further hidden rows."""
     less, drop = hide(views, 99)
     X, part = standardize(views), standardize(less)
-    if len(options) == 1:
-        return impute(X, options[0])
     widths = [views.block(name).shape[1] for name in views.names]
     cells = np.repeat(drop, widths, axis=1) & ~np.isnan(X)
     errors = [np.square(impute(part, option) - X)[cells].mean() for option in options]
@@ -137,10 +135,10 @@ def methods(mofa: str | None) -> Iterator[tuple[str, Callable[[Views], dict[str,
 
         def run(views: Views) -> dict[str, np.ndarray]:
             widths = [views.block(name).shape[1] for name in views.names]
-            table = select(lambda X, k: impute_mofa(X, k, widths, mofa), [15], views)
+            table = select(lambda X, k: impute_mofa(X, k, widths, mofa), [2, 5, 15], views)
             return unstandardize(views, table)
 
-        yield "MOFA, 15 factors", run
+        yield "MOFA", run
 
 
 def sum_widths(views: Views) -> int:
