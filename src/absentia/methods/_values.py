@@ -161,7 +161,7 @@ def complete_values(
     --------
     >>> import absentia
     >>> from absentia import datasets, missingness
-    >>> views = datasets.load_digit_views(n_samples=60).views.select(["pixels", "zernike"])
+    >>> views = datasets.load_digit_views(n_samples=60).views
     >>> done = absentia.complete_values(views.hide(missingness.mcar(views, 0.3, random_state=0)))
     >>> done.table().columns.tolist()
     ['view', 'feature', 'correlation', 'relative_error', 'n_hidden', 'trusted']
