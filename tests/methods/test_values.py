@@ -1,7 +1,5 @@
 """Values of absent views: recovered, measured by hiding, in their places."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -238,9 +236,12 @@ def test_a_view_that_nobody_has_stays_so():
     _, views = hide_rows(make_frames())
     keep = np.ones(views.observed.shape, dtype=bool)
     keep[:, 2] = False
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AbsenceWarning)
+    with pytest.warns(AbsenceWarning) as caught:
         done = complete_values(views.hide(keep), keep="all")
+    said = [str(w.message) for w in caught if "told" in str(w.message)]
+    assert said == [
+        "view 'drugs': none of its features can be told from the other views, and it stays absent"
+    ]
     assert not done.views.observed[:, 2].any()
     table = done.table().query("view == 'drugs'")
     assert len(table) == 4

@@ -495,9 +495,10 @@ def _warn_of_rest(views: Views, name: str, told: _Told, wanted: Array, kept: boo
     """Say what is no more than a mean, and what stays absent."""
     absent = ~views.observed[:, views.names.index(name)]
     if absent.any() and not kept:
+        advice = " (keep='all' fills it all the same)" if told.n_hidden.any() else ""
         warn(
-            f"view {name!r}: none of its features can be told from the other views, and it stays absent "
-            "(keep='all' fills it all the same)",
+            f"view {name!r}: none of its features can be told from the other views, and it stays "
+            f"absent{advice}",
             AbsenceWarning,
         )
     alone = np.flatnonzero(~told.linked & wanted.any(axis=1))
