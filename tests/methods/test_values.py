@@ -232,6 +232,18 @@ def test_a_view_that_nobody_lacks_is_measured_and_stays_as_it_is():
     assert not done.filled["genes"].any()
 
 
+def test_a_constant_is_itself_and_a_column_without_values_stays_empty():
+    frames = make_frames()
+    frames["drugs"] = frames["drugs"].assign(constant=3.0, empty=np.nan).iloc[20:]
+    done = complete_values(Views.from_dict(frames), keep="all")
+    told, std = done.views["drugs"].loc[:"p019"], done.std["drugs"].loc[:"p019"]
+    np.testing.assert_allclose(told["constant"], 3)
+    np.testing.assert_allclose(std["constant"], 0, atol=1e-9)
+    assert told["empty"].isna().all()
+    assert std["empty"].isna().all()
+    assert (std["d0"] > 0).all()
+
+
 def test_a_view_that_nobody_has_stays_so():
     _, views = hide_rows(make_frames())
     keep = np.ones(views.observed.shape, dtype=bool)

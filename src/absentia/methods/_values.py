@@ -35,7 +35,6 @@ from absentia.data import (
     Coding,
     ViewCoding,
     Views,
-    column_scales,
     id_labels,
     order_for_learning,
     show_id,
@@ -344,7 +343,8 @@ class _Told(NamedTuple):
         table = X.padded(coding.name, np.arange(len(X))).astype(np.float64)
         categories, groups = _category_columns(coding).values(), coding.groups()
         hidden = hidden._replace(told=_to_probabilities(hidden.told, categories))
-        std = _spread(table - hidden.told, others, column_scales(table)[1])
+        deviation = np.sqrt(_means((table - _means(table, axis=0)) ** 2, axis=0))
+        std = _spread(table - hidden.told, others, deviation)
         groups = np.arange(coding.width) if groups is None else groups
         measures = _measure(table, hidden, groups, coding.width)
         linked = np.asarray(others.any(axis=1))
@@ -387,8 +387,8 @@ def _measure(table: Array, hidden: _Hidden, groups: Array, width: int) -> tuple[
 def _spread(residual: Array, others: Array, deviation: Array) -> Array:
     """Standard deviations (n, p) of what is told: by feature, and by which `others` a sample has."""
     std = np.sqrt(_means(residual**2, axis=0))
-    std = np.where(std > 0, std, deviation)  # NaN too: nothing was hidden
-    squares = _means((residual / std) ** 2, axis=1)
+    std = np.where(np.isnan(std), deviation, std)  # where nothing was hidden
+    squares = _means((residual / np.where(std > 0, std, np.nan)) ** 2, axis=1)  # constants say nothing
     patterns = np.unique(others, axis=0, return_inverse=True)[1].ravel()
     judged = ~np.isnan(squares)
     count = np.bincount(patterns, judged) + _PRIOR_ROWS
