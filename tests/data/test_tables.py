@@ -227,20 +227,6 @@ def test_a_word_that_is_none_is_refused(what, views):
         data.to_frame(data.names[0], absent="kep")
 
 
-def test_filled_rows_go_where_views_are_absent(views):
-    full = views.completed({"expr": [[9.0, 9.5]], "img": [[0.0], [1.0]]})
-    assert full.observed.all()
-    np.testing.assert_array_equal(full.block("expr"), [[1, 4], [2, np.nan], [9, 9.5], [3, 6]])
-    np.testing.assert_array_equal(full.block("img").ravel(), [0, 7, 8, 1])
-    assert full.features("expr").tolist() == ["g1", "g2"]
-    sparse = Views.from_dict(
-        {"s": scipy.sparse.csr_array([[1.0, 0.0], [np.nan, np.nan], [0.0, 2.0]]), "x": np.ones((3, 1))}
-    )
-    block = sparse.completed({"s": [[0.0, 5.0]], "x": np.zeros((0, 1))}).block("s")
-    assert scipy.sparse.issparse(block)
-    np.testing.assert_array_equal(block.toarray(), [[1, 0], [0, 5], [0, 2]])
-
-
 def test_frames_of_transformers_have_the_ids(views):
     embedding = ViewEmbedding(1)
     assert isinstance(embedding.fit_transform(views), np.ndarray)

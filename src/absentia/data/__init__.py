@@ -3,6 +3,7 @@
 from absentia.data._features import (
     MAX_DEVIATION,
     Coding,
+    ViewCoding,
     column_scales,
     concatenate_features,
     describe_columns,
@@ -25,7 +26,7 @@ from absentia.data._kernel_checks import check_kernel, prefers_factors
 from absentia.data._kernel_pca import Components, fused_components
 from absentia.data._kernelviews import KernelViews, check_square_kernels
 from absentia.data._leakage import find_leaks, find_repeats
-from absentia.data._mudata import is_anndata, is_mudata, obsp_blocks, quiet
+from absentia.data._mudata import COMPLETED_LAYER, is_anndata, is_mudata, obsp_blocks, quiet
 from absentia.data._order import (
     MANY_SAMPLES,
     CanonicalOrder,
@@ -50,5 +51,5 @@ from absentia.data._presence import (
     input_error,
     warn_of_unlinked,
 )
-from absentia.data._tables import ID_COLUMNS
+from absentia.data._tables import ID_COLUMNS, id_labels
 from absentia.data._views import Views

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 KeyByModality = str | Mapping[str, str] | None
 _PREFIX = "absentia"
+COMPLETED_LAYER = f"{_PREFIX}_completed"  # values of absent samples too
 _LEVELS = f"{_PREFIX}_levels"  # column of var: a JSON list of the levels whose numbers X holds
 
 
@@ -103,7 +104,7 @@ def _part(name: str, adata: Any, layer: str | None, use_rep: str | None) -> Part
     if values is None:
         there = f"layers {_keys(adata.layers)}, obsm {list(adata.obsm)}"
         raise ValueError(f"view {name!r} has no X; name a layer or use_rep ({there})")
-    levels = _levels(name, adata, values) if layer is None else {}
+    levels = _levels(name, adata, values) if layer in (None, COMPLETED_LAYER) else {}
     return named_part(name, adata.obs_names, values, adata.var_names, levels)
 
 

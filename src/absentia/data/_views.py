@@ -314,21 +314,6 @@ class Views(Presence):
             frame[column] = pd.Categorical.from_codes(codes, categories=list(levels))
         return frame
 
-    def completed(self, rows: Mapping[str, Array]) -> Self:
-        """The same samples with everything observed: by view, the features of those that lack it."""
-        filled = {}
-        for name, present in zip(self.names, self.observed.T, strict=True):
-            block = self._blocks[name]
-            added = np.asarray(rows[name], dtype=block.dtype)
-            order = np.argsort(np.concatenate([np.flatnonzero(present), np.flatnonzero(~present)]))
-            if scipy.sparse.issparse(block):
-                added = scipy.sparse.csr_array(added)
-                whole = scipy.sparse.csr_array(scipy.sparse.vstack([block, added]))
-            else:
-                whole = np.vstack([block, added])
-            filled[name] = freeze(whole[order])
-        return replace(self, observed=as_readonly(np.ones_like(self.observed)), _blocks=filled)
-
     def given(self, name: str, values: Any) -> Self:
         """The same samples, all of which have the view: `values`, a row for each of them."""
         observed = self.observed.copy()

@@ -81,7 +81,7 @@ class ViewEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
         self._check_parameters()
         self.kernels_ = self._make_kernels() if isinstance(X, Views) else None
         kernels = check_square_kernels(X if self.kernels_ is None else self.kernels_.fit_transform(X))
-        self.completer_ = self._make_completer(kernels)
+        self.completer_ = make_completer(self.completer, kernels)
         self._components: Components
         self._components, self.weights_ = fused_components(
             self.completer_.fit_transform(kernels), int(self.n_components)
@@ -125,17 +125,18 @@ class ViewEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
             raise TypeError("KernelViews are wanted with kernel='precomputed', not Views")
         return ViewKernels(self.kernel)
 
-    def _make_completer(self, kernels: Presence) -> Any:
-        """An unfitted completer."""
-        if not isinstance(self.completer, str):
-            return clone(self.completer)
-        if self.completer != "auto":
-            return find(self.completer, "completer").make()
-        if (kernels.observed.sum(axis=1) < 2).all():
-            return find("mean", "completer").make()
-        return find("cvkt", "completer").make(
-            rounds=3, n_landmarks=_N_LANDMARKS if len(kernels) > _MAX_EXACT else None
-        )
+
+def make_completer(completer: Any, kernels: Presence) -> Any:
+    """An unfitted completer: "auto", a name of the catalogue, or one that is copied."""
+    if not isinstance(completer, str):
+        return clone(completer)
+    if completer != "auto":
+        return find(completer, "completer").make()
+    if (kernels.observed.sum(axis=1) < 2).all():
+        return find("mean", "completer").make()
+    return find("cvkt", "completer").make(
+        rounds=3, n_landmarks=_N_LANDMARKS if len(kernels) > _MAX_EXACT else None
+    )
 
 
 def embed(

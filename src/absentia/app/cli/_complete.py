@@ -1,4 +1,4 @@
-"""``absentia complete``: fill the missing rows and columns of kernels, or the entries of a matrix."""
+"""``absentia complete``: fill the missing rows and columns of kernels, absent values, or a matrix."""
 
 from __future__ import annotations
 
@@ -40,6 +40,15 @@ class CompleteOptions:
 
     Parameters
     ----------
+    values
+        Fill in the features of absent views, not their kernels, and measure by hiding how far these are to
+        be trusted. OUT is a folder with a CSV file for each view; in std/ their standard deviations, in
+        proba/ the probabilities of categories, in about/ trust.csv and filled.csv. For .h5mu also a file of
+        that kind, with layers absentia_completed and absentia_std.
+    all_values
+        With --values: fill features too that cannot be trusted, which are left empty otherwise.
+    fill_gaps
+        With --values: fill gaps inside observed rows too.
     repair
         Make kernels that are not positive semidefinite so, by clipping or shifting eigenvalues.
     std
@@ -53,6 +62,9 @@ class CompleteOptions:
 
     source: ReadOptions = ReadOptions()  # noqa: RUF009 - it is frozen
     kernels: ViewKernelOptions = ViewKernelOptions()  # noqa: RUF009
+    values: Switch = False
+    all_values: Switch = False
+    fill_gaps: Switch = False
     repair: Literal["clip", "shift"] | None = None
     std: Path | None = None
     report: Path | None = None
@@ -71,9 +83,11 @@ def complete(
     list_methods: List = False,
     **flags: MethodFlags,
 ) -> None:
-    """Fill the missing rows and columns of kernels, or the missing entries of a matrix (--method pma).
+    """Fill the missing rows and columns of kernels, absent values (--values), or a matrix (--method pma).
 
     Example: absentia complete breast/ -o completed.npz --method cvkt --report report.html
+
+    Example: absentia complete breast/ -o filled/ --values
 
     Example: absentia complete table.csv -o completed.csv --method pma --report report.html
 
@@ -102,20 +116,31 @@ def complete(
     entry = find(method or "cvkt", *_FAMILIES)
     parameters = read_flags(entry, flags, methods)
     kernels = options.kernels
+    if options.values:
+        from absentia.app.cli._completing import run_complete_values
+
+        _refuse(
+            "to --values", {"--repair": options.repair, "--std": options.std, "--report": options.report}
+        )
+        if entry.family == "matrix":
+            raise ValueError(f"--values is for views, and {entry.name} completes one matrix; leave one out")
+        completer = "auto" if method is None and not parameters else entry.make(**parameters)
+        return run_complete_values(file, output, completer, options)
+    _refuse("without --values", {"--all-values": options.all_values, "--fill-gaps": options.fill_gaps})
     if entry.family == "matrix":
         from absentia.app.cli._completing import run_complete_matrix
 
         given = {"--kernel": kernels.kernel, "--log": kernels.log, "--repair": options.repair}
-        _refuse(entry.name, given)
+        _refuse(f"to method {entry.name!r}", given)
         return run_complete_matrix(file, output, entry, parameters, options)
     from absentia.app.cli._completing import run_complete_kernels
 
-    _refuse(entry.name, {"--std": options.std})
+    _refuse(f"to method {entry.name!r}", {"--std": options.std})
     return run_complete_kernels(file, output, entry, parameters, options)
 
 
-def _refuse(method: str, given: dict[str, Any]) -> None:
-    """Refuse what means nothing for a method."""
+def _refuse(where: str, given: dict[str, Any]) -> None:
+    """Refuse what means nothing there."""
     for flag, value in given.items():
         if value:
-            raise ValueError(f"{flag} does not apply to method {method!r}")
+            raise ValueError(f"{flag} does not apply {where}")

@@ -1,17 +1,19 @@
-"""The work of ``absentia complete``: kernels of several views, or one matrix, from a file to files."""
+"""The work of ``absentia complete``: kernels or values of views, or one matrix, from a file to files."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from absentia import experiment, files
+from absentia import CompletedValues, complete_values, experiment, files
 from absentia.app import report as reporting
-from absentia.app._checks import check_ending, check_outputs
+from absentia.app._checks import check_ending, check_folder, check_outputs
 from absentia.app._exit_codes import STOPPED_EARLY, stop_on_interrupt
 from absentia.app._progress import iteration_bar, step_bar
 from absentia.app._terminal import collect_warnings, escape_text, say, say_paths
@@ -27,6 +29,7 @@ from absentia.methods.completion import Completer
 from absentia.methods.matrix import HeldOut, PMAImputer, hold_out
 
 _BLOCK_ROWS = 256  # of a kernel are looked at together
+_HIDING_FOLDS = 5  # of observed values, to tell what completed ones are worth
 _COPIES = 3  # of whole kernels that a method makes, at least
 
 
@@ -174,6 +177,74 @@ def _completion_story(
             "made with": made_with(),
         },
     )
+
+
+# -------------------------------------------------------------------------------------- values of views
+
+
+def run_complete_values(file: Path, output: Path, completer: Any, options: CompleteOptions) -> None:
+    """Fill in the features of absent views; write them, their deviations, and what they are worth."""
+    options.kernels.check_names()
+    if output.suffix:
+        check_ending(output, "what --values writes, if it is no folder,", ".h5mu")
+        check_ending(file, "what an .h5mu file is filled from", ".h5mu")
+        check_outputs([file], [output], options.force)
+    else:
+        _check_values_folder(file, output, options.force)
+    opened = options.source.open(file)
+    data, said = opened.data, options.kernels.kernel or options.kernels.log or any(opened.per_view.values())
+    if not isinstance(data, Views):
+        raise ValueError(f"{file}: holds kernels, and --values fills in features; leave --values out")
+    for note in opened.notes:
+        say(escape_text(note))
+    kernel = options.kernels.make(opened) if said else None
+    with limit_threads(options.threads, len(data)), collect_warnings():
+        with step_bar("hiding", max(_HIDING_FOLDS, data.n_views) + 1) as tick:
+            done = complete_values(
+                data, completer=completer, kernel=kernel, keep="all" if options.all_values else "trusted",
+                fill_gaps=options.fill_gaps, n_folds=_HIDING_FOLDS, callback=tick,
+            )  # fmt: skip
+        if output.suffix:
+            files.write_mudata(output, done.to_mudata(files.read_mudata(file)))
+        else:
+            _write_values(output, done)
+    for name, trust in done.table().groupby("view", sort=False):
+        middle = trust["correlation"].median()
+        say(
+            f"{escape_text(str(name))}: {int(done.filled[name].sum())} samples filled; "
+            f"{int(trust['trusted'].sum())} of {len(trust)} features can be trusted (median correlation of "
+            f"hidden values {middle:.2f})"
+        )
+    say_paths(completed_values=output)
+
+
+def _check_values_folder(file: Path, folder: Path, force: bool) -> None:
+    """Refuse a folder that is the input, or holds something that absentia did not write there."""
+    check_folder(folder)
+    if not folder.exists():
+        return
+    if folder.samefile(file) or folder.samefile(file.parent):
+        raise ValueError(f"{folder}: the data are there; give another folder")
+    if any(folder.iterdir()) and not (folder / "about" / "trust.csv").is_file() and not force:
+        raise ValueError(f"{folder}: is not empty; give a new folder, or write into it with --force")
+
+
+def _write_values(folder: Path, done: CompletedValues) -> None:
+    """A CSV file for each view, and beside them folders, which reading the views does not look into."""
+    files.write(folder, done.views)
+    with warnings.catch_warnings(action="ignore", category=AbsenceWarning):  # said of the views
+        files.write(folder / "std", Views.from_dict(done.std))
+        if done.proba:
+            files.write(folder / "proba", Views.from_dict(done.proba))
+    about = folder / "about"
+    about.mkdir(exist_ok=True)
+    tables = {"trust.csv": done.table().to_csv(index=False), "filled.csv": done.filled.to_csv()}
+    for name, text in tables.items():
+        files.write_atomically(about / name, partial(_write_text, text))
+
+
+def _write_text(text: str, file: BinaryIO) -> None:
+    file.write(text.encode())
 
 
 # ------------------------------------------------------------------------------------------ one matrix

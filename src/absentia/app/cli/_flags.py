@@ -252,7 +252,7 @@ _VERB_FLAGS = [
     *("--labels", "--output", "--method", "--C", "--kernel", "--log", "--probability", "--no-probability"),
     *("--report", "--no-report", "--no-quality", "--threads", "--force", "--json", "--list", "--repair"),
     *("--id", "--views", "--layer", "--use-rep", "--ignore", "--transpose", "--features-from-labels"),
-    *("--approx", "--factors", "--std", "--quiet"),
+    *("--approx", "--factors", "--std", "--quiet", "--values", "--all-values", "--fill-gaps"),
 ]
 
 

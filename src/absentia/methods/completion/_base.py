@@ -37,15 +37,11 @@ from absentia.core import (
     serializable,
 )
 from absentia.core.linalg import symmetrize
-from absentia.data import KernelViews, Views, check_square_kernels, input_error, show_id, warn_of_unlinked
+from absentia.data import KernelViews, check_square_kernels, input_error, warn_of_unlinked
 from absentia.methods.completion._holdout import Holdout
 
 #: Mean diagonals that completers take: beyond, squares and products of kernel values under- or overflow.
 _MIN_DIAGONAL, _MAX_DIAGONAL = 1e-100, 1e100
-#: Two matrices that agree to this, relative to the largest value, are one.
-_SAME = 1e-6
-#: Levels whose weights differ by less are tied; the first wins.
-_TIED = 1e-9
 
 
 class Completer(TransformerMixin, Estimator, ABC):  # type: ignore[misc]
@@ -244,28 +240,6 @@ class SubspaceCompleter(Completer):
         """Which samples keep their kernel values in view `v`: those that have it."""
         return np.asarray(observed[:, v])
 
-    def complete_features(self, views: Views) -> Views:
-        """The views whose kernels this was fitted on, with the features of absent samples filled in.
-
-        An absent sample is a combination of the observed ones; its features are the same combination of
-        theirs.  That is exact for linear kernels, also of standardised features, and an estimate for others
-        and for normalised ones.  Features that were observed stay as they are; categories get the level of
-        largest weight.
-
-        Parameters
-        ----------
-        views : Views
-            The same samples in the same order, with the same cells absent.
-        """
-        check_is_fitted(self, "names_in_")
-        if not self._has_bases:
-            raise ValueError(
-                f"{self} completes kernels otherwise than by combinations of the observed samples, and so "
-                "has no features for absent ones; use CVKT(), KNNFill(), MeanFill() or MKMC('pca')"
-            )
-        _check_same_samples(views, self.names_in_, self.ids_, self._observed)
-        return views.completed({name: self._features_of(views, name) for name in views.names})
-
     def onto_observed(self, name: str, coefficients: Array) -> Array | None:
         """Combinations of all training samples as combinations of those that have the view.
 
@@ -291,24 +265,6 @@ class SubspaceCompleter(Completer):
         projected = coefficients * keeps
         projected[:, present] += along if C is None else along @ C.T
         return projected
-
-    def _features_of(self, views: Views, name: str) -> Array:
-        """Features of the samples that lack a view."""
-        v, block = self.names_in_.index(name), views.block(name)
-        basis, present = self._bases[v], self._observed[:, v]
-        replaced = ~self._keeps_values(self._observed, v)
-        if present.all():
-            return np.zeros((0, block.shape[1]))
-        if not present.any() or not basis.G.shape[1]:
-            why = "nobody has it" if not present.any() else "its absent samples are zero, like no sample"
-            raise ValueError(
-                f"view {name!r}: {why}; leave it out with views.select([...]), or use MeanFill()"
-            )
-        levels = views.levels(name)
-        columns = views.features(name)
-        named = [] if columns is None else columns.tolist()
-        sizes = {named.index(column): len(names) for column, names in levels.items()}
-        return _features_at(block, sizes, basis, self._coordinates[v].W[~present[replaced]])
 
     def _fill(self, X: KernelViews) -> Mapping[str, Array | Operator]:
         return self._complete_square(X, self._bases, self._coordinates)
@@ -349,100 +305,3 @@ class SubspaceCompleter(Completer):
 def _select_block(K: Operator, rows: Array, columns: Array) -> Operator:
     """These rows and columns, nothing copied if that is all of them."""
     return K if K.shape == (len(rows), len(columns)) else K.select(rows, columns)
-
-
-# ------------------------------------------------------------------------- features of absent samples
-#
-# A completed kernel says that an absent sample t is the combination ``sum_i a_ti phi_i`` of the observed
-# samples, with ``a = W C'``, in the space that the kernel has made of the features.  The same combination
-# of the features themselves is
-#
-# * exact if the kernel is ``B B'``, B the features: then ``phi_i`` *are* the features.  That is seen from
-#   the basis, as ``G = K C`` is then ``B (B' C)``;
-# * otherwise an estimate, taken about the mean: ``mean + sum_i a_ti (b_i - mean)``.  So it is exact, too,
-#   for linear kernels of standardised features, and weights that do not add up to one shrink no sample to
-#   zero.
-#
-# Codes of categories are not averaged: each level is a feature of zeros and ones, and the largest wins.
-# Values that are missing in observed rows count as their feature's mean, as in ViewKernels.
-
-
-def _features_at(block: Any, sizes: Mapping[int, int], basis: Basis, W: Array) -> Array:
-    """Features of samples with coordinates `W` along a basis; `block` are those of its samples.
-
-    `sizes` are the numbers of levels of those columns that hold codes.
-    """
-    B = _fill_with_means(_encode_categories(block, sizes) if sizes else block)
-    C = basis.C
-    mean = np.zeros(B.shape[1]) if _is_linear(basis, B) else np.asarray(B.mean(axis=0)).ravel()
-    along = B if C is None else _product(C.T, B)
-    ones = np.ones(B.shape[0]) if C is None else C.sum(axis=0)
-    # W C' (B - 1 mean') + 1 mean', nothing of the size of B formed
-    rows = _product(W, along) + np.outer(1.0 - W @ ones, mean)
-    return _decode_categories(rows, sizes, block.shape[1]) if sizes else rows
-
-
-def _is_linear(basis: Basis, B: Any) -> bool:
-    """Whether the kernel is that of the features as they are."""
-    values = _product(B, B.T if basis.C is None else _product(B.T, basis.C))
-    largest = float(np.abs(basis.G).max(initial=0.0))
-    return largest > 0 and bool(np.abs(values - basis.G).max() <= _SAME * largest)
-
-
-def _product(A: Any, B: Any) -> Array:
-    product = A @ B
-    return np.asarray(product.toarray() if scipy.sparse.issparse(product) else product)
-
-
-def _fill_with_means(B: Any) -> Any:
-    if scipy.sparse.issparse(B):
-        return B  # kernels of sparse views have no missing values
-    B = np.asarray(B, dtype=np.float64)
-    missing = np.isnan(B)
-    if not missing.any():
-        return B
-    known = np.maximum((~missing).sum(axis=0), 1)
-    return np.where(missing, np.where(missing, 0.0, B).sum(axis=0) / known, B)
-
-
-def _encode_categories(block: Array, sizes: Mapping[int, int]) -> Array:
-    """The columns of numbers, then for each column of codes one of zeros and ones for every level."""
-    numbers = [j for j in range(block.shape[1]) if j not in sizes]
-    parts = [np.asarray(block[:, numbers], dtype=np.float64)]
-    for j, size in sizes.items():
-        codes = block[:, j]
-        parts.append(np.where(np.isnan(codes)[:, None], np.nan, codes[:, None] == np.arange(size)))
-    return np.column_stack(parts)
-
-
-def _decode_categories(rows: Array, sizes: Mapping[int, int], width: int) -> Array:
-    """Columns as they came, codes being the levels of largest weight."""
-    numbers = [j for j in range(width) if j not in sizes]
-    decoded = np.empty((len(rows), width))
-    decoded[:, numbers] = rows[:, : len(numbers)]
-    ends = np.cumsum([len(numbers), *sizes.values()])
-    for j, begin, end in zip(sizes, ends[:-1], ends[1:], strict=True):
-        weights = rows[:, begin:end]
-        decoded[:, j] = np.argmax(weights >= weights.max(axis=1, keepdims=True) - _TIED, axis=1)
-    return decoded
-
-
-def _check_same_samples(views: Any, names: tuple[str, ...], ids: Array, observed: Array) -> None:
-    """Raise unless `views` are features of these very samples, present where their kernels were."""
-    if not isinstance(views, Views):
-        raise TypeError(f"Views (features) are wanted, not {type(views).__name__}; see Views.from_dict")
-    if set(views.names) != set(names):
-        raise ValueError(f"views {list(views.names)} came, {list(names)} were there in training")
-    if not np.array_equal(views.ids, ids):
-        raise ValueError(
-            f"features of the {len(ids)} training samples, in their order, are wanted; these are of "
-            f"{len(views)} samples that differ from them or come in another order"
-        )
-    for name, had in zip(names, observed.T, strict=True):
-        differs = views.observed[:, views.names.index(name)] != had
-        if differs.any():
-            raise ValueError(
-                f"view {name!r}: {int(differs.sum())} sample(s), e.g. {show_id(ids[differs.argmax()])}, "
-                "have it in these features and not in the kernels of training, or the other way round; "
-                "give the views that the kernels were made from"
-            )
