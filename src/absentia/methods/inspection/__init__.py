@@ -4,6 +4,7 @@ Every function takes a fitted classifier of absentia, a :class:`absentia.models.
 writes it, or a pipeline that ends in a classifier, and gives a pandas data frame.
 """
 
+from absentia.methods.inspection._absence import Absence, PatternScore, absence
 from absentia.methods.inspection._contributions import contributions
 from absentia.methods.inspection._gain import value_of_views
 from absentia.methods.inspection._importance import feature_importance
