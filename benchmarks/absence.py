@@ -74,7 +74,7 @@ def main() -> None:
             absent = ~views.observed[rows, views.names.index(row["view"])]
             with warnings.catch_warnings(action="ignore"):  # of columns nobody has, of slow convergence
                 beside = logistic_area(table[rows], absent)
-            source = target if row["from"] == "label" else row["from"]
+            source = target if row["from"] == "the label" else row["from"]
             print(
                 f"| {name} | {row['view']} | {source} | {row['n absent']} of {rows.sum()} | {row['AUC']:.3f} | "
                 f"{row['low']:.2f} to {row['high']:.2f} | {row['p corrected']:.2g} | {beside:.3f} |",

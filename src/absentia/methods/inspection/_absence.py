@@ -2,7 +2,8 @@
 
 Views that are absent at random can be neither told from anything nor tell anything.  Here who lacks a view
 is predicted from the features of the other views, from which of them a sample has, from covariates and from
-the label, and the label from the pattern of present views alone.
+the label, and the label from the pattern of present views alone.  Values of other views that are missing
+tell more than the values at times: who was measured in part is a row of its own.
 
 All predictions are linear, by least squares with a penalty that generalised cross-validation selects within
 the training samples, and of samples held out in ten folds.  What is absent counts as the mean, and samples
@@ -14,7 +15,7 @@ view (or the label) is permuted within the folds, which have the same share of b
 learned anew.  Predictions are linear in what is predicted, so that all draws cost little more than one.
 (Mann and Whitney's test of held-out predictions would take them for independent, which samples that trained
 one another's models are not.)  Where no draw comes up to what was found, the p-value is the tail of a normal
-with the draws' mean and deviation, if that is smaller.  Holm's correction is over all rows and the pattern.
+as wide as the draws (or as chance alone would make it), if that is smaller.  Holm's correction is over all rows and the pattern.
 
 Intervals (95 %) of areas under the ROC curve are Newcombe's (method 5: the score interval of Hanley and
 McNeil's variance; Statistics in Medicine 25, 2006, 559-573), which hold at 1 too; those of what the pattern
@@ -52,10 +53,13 @@ LEVEL = 0.05  # of corrected p-values that are worth a sentence
 _N_FOLDS, _N_DRAWS, _N_BOOTSTRAPS = 10, 199, 200
 _CLEAR = 0.7  # area under the ROC curve from which on something can be told
 _MIN_GROUP = 5  # samples that lack a view and that have it, or of a class
-_MAX_SAMPLES, _MAX_FEATURES = 1000, 1000  # more of them are thinned out
+_MAX_SAMPLES, _MAX_FEATURES = 1000, 5000  # more of them are thinned out
 _MAX_SINGLE = 4  # views up to which absence is predicted from each other view by itself too
 _MAX_CLASSES = 20  # more different whole numbers than these are numbers
-_PENALTIES = 10.0 ** np.arange(1, -5, -1)  # times the number of samples; rows have a mean squared length of one
+#: Times the number of samples, rows having a mean squared length of one.  Infinite: nothing can be told,
+#: everybody gets the same score.  Without it scores that are next to nothing would be ranked all the same,
+#: and below chance: who is held out is missing on its own side of the training mean.
+_PENALTIES = np.array([np.inf, 10.0, 1.0, 0.1, 0.01, 0.001, 0.0001])
 _COLUMNS = ("view", "from", "AUC", "low", "high", "p", "p corrected", "n absent", "why not")
 
 
@@ -92,8 +96,8 @@ class Absence:
         ``from``, ``AUC``, ``low`` and ``high`` (95 %), ``p``, ``p corrected``, ``n absent`` (of the samples
         of the row), and ``why not``, the reason where it cannot be told and the numbers are NaN.
     pattern : PatternScore or None
-        How well the label is predicted from who has which view alone; None without a label, or if `notes`
-        say why not.
+        How well the label is predicted from who has which view alone, without an interval where nothing is
+        predicted; None without a label, or if `notes` say why not.
     notes : tuple of str
         What was left out to save time, and what cannot be told of the label.
     """
@@ -124,7 +128,7 @@ def absence(
     Parameters
     ----------
     views : Views or KernelViews
-        Samples; more than 1000, and more than 1000 features of a view, are thinned out evenly.
+        Samples; more than 1000, and more than 5000 features of a view, are thinned out evenly.
     y : array of shape (n_samples,), Series, mapping by id, or times and events, optional
         The label: classes (texts, truth values, at most 20 different whole numbers), numbers, or survival
         as a ``Survival``, a structured array or a frame with the columns time and event.  NaN or None:
@@ -145,12 +149,12 @@ def absence(
     >>> views, y = datasets.load_digit_views(n_samples=100, return_X_y=True)
     >>> keep = missingness.mar(views, 0.3, y < 5, strength=3.0, random_state=0)
     >>> why = inspection.absence(views.hide(keep), y < 5)
-    >>> bool((why.table["from"] == "label").any()), why.pattern.measure
+    >>> bool((why.table["from"] == "the label").any()), why.pattern.measure
     (True, 'balanced accuracy')
     """
     if not isinstance(views, Views | KernelViews):
         raise input_error("views", views, "absence")
-    label = "label" if y is None else str(getattr(y, "name", None) or "label")
+    label = str(getattr(y, "name", None) or "the label")
     target = _Target.read(views, y)
     columns = {name: _encode(views.align(values)) for name, values in _named(covariates)}
     chosen, notes = _thin_out(views)
@@ -283,9 +287,9 @@ class _Target:
     @property
     def chance(self) -> float:
         """What a prediction reaches that knows nothing."""
-        return {"balanced accuracy": 1 / max(self.aims.any(axis=0).sum(), 1), "concordance": 0.5}.get(
-            self.measure, 0.0
-        )
+        if self.measure == "balanced accuracy":
+            return 1 / int(self.aims.any(axis=0).sum())
+        return 0.5 if self.measure == "concordance" else 0.0
 
     def score(self, scores: Array, index: Array) -> float:
         """How well `scores` (n, targets) predict the labels of the samples at positions `index` (n,)."""
@@ -327,38 +331,46 @@ def _thin_out(views: Any) -> tuple[Array, list[str]]:
 
 @dataclass(frozen=True, eq=False)
 class _Samples:
-    """Who has which view (n, V), coordinates of each view (n, axes; absent: the mean), canonical order."""
+    """What is known of n samples.
+
+    `observed` (n, V) says who has which view.  By view there are `coordinates` (n, axes), zero, the mean, of
+    who lacks it, and `gaps` (n, features with missing values), 1 where the value is missing.  `order` holds
+    positions in canonical order.
+    """
 
     names: tuple[str, ...]
     observed: Array
     coordinates: tuple[Array, ...]
+    gaps: tuple[Array, ...]
     order: Array
     seed: int
 
     @classmethod
     def of(cls, views: Any, seed: int) -> "_Samples":
-        order = order_for_learning(views)[1]
         coded = Coding.learn(views)(views) if isinstance(views, Views) else views
-        tables = []
-        for v, name in enumerate(views.names):
-            table = np.zeros((len(views), 0))
-            if views.observed[:, v].any():
-                rows = _make_coordinates(coded, name)
-                table = np.zeros((len(views), rows.shape[1]))
-                table[views.observed[:, v]] = rows
-            tables.append(table)
-        return cls(views.names, views.observed, tuple(tables), order, seed)
+        n, coordinates, gaps = len(views), [], []
+        for name, present in zip(views.names, views.observed.T, strict=True):
+            rows, missing = _make_coordinates(coded, name) if present.any() else np.zeros((2, 0, 0))
+            for table, values in ((coordinates, rows), (gaps, missing)):
+                table.append(np.zeros((n, values.shape[1])))
+                table[-1][present] = values
+        order = order_for_learning(views)[1]
+        return cls(views.names, views.observed, tuple(coordinates), tuple(gaps), order, seed)
 
 
-def _make_coordinates(views: Any, name: str) -> Array:
-    """Samples that have a view along its principal axes, of standardised features or of its kernel."""
+def _make_coordinates(views: Any, name: str) -> tuple[Array, Array]:
+    """Samples that have a view along its principal axes, and their missing values.
+
+    Axes are of standardised features, or of the kernel.
+    """
     block = views.block(name)
     if isinstance(views, KernelViews):
-        return Axes.of_kernel(np.asarray(block)).Z
+        return Axes.of_kernel(np.asarray(block)).Z, np.zeros((len(block), 0))
     columns = np.linspace(0, block.shape[1] - 1, min(block.shape[1], _MAX_FEATURES)).astype(int)
-    block = block[:, columns]
-    axes = Axes.of_table(_standardize(block.toarray() if scipy.sparse.issparse(block) else block))
-    return axes.Z * axes.size**0.5
+    table = block[:, columns]
+    table = table.toarray() if scipy.sparse.issparse(table) else table
+    axes, missing = Axes.of_table(_standardize(table)), np.isnan(table)
+    return axes.Z * axes.size**0.5, missing[:, missing.any(axis=0)].astype(float)
 
 
 def _standardize(table: Array) -> Array:
@@ -374,12 +386,11 @@ def _predict_absence(data: _Samples, v: int, side: Mapping[str, Array]) -> Itera
     absent = ~data.observed[:, v]
     for source, table, known in _list_sources(data, v, side):
         n_absent, n_present = int(absent[known].sum()), int((~absent)[known].sum())
-        who = "samples" if known.all() else f"the {known.sum()} samples with {source}"
         if n_absent < _MIN_GROUP or n_present < _MIN_GROUP:
             few, verb = (n_absent, "lack") if n_absent < _MIN_GROUP else (n_present, "have")
-            yield source, None, n_absent, f"{few} of {who} {verb} it, at least {_MIN_GROUP} are wanted"
+            yield source, None, n_absent, f"{few} of {known.sum()} samples {verb} it, {_MIN_GROUP} are wanted"
         elif not (table[known] != table[known][:1]).any():
-            yield source, None, n_absent, f"{who} do not differ in it"
+            yield source, None, n_absent, f"{known.sum()} samples do not differ in it"
         else:
             yield source, _measure_area(data, table, known, absent), n_absent, ""
 
@@ -387,12 +398,16 @@ def _predict_absence(data: _Samples, v: int, side: Mapping[str, Array]) -> Itera
 def _list_sources(data: _Samples, v: int, side: Mapping[str, Array]) -> Iterator[tuple[str, Array, Array]]:
     """Names of what absence is predicted from, tables (n, columns), and the samples that have any of it."""
     others = [w for w in range(len(data.names)) if w != v and data.observed[:, w].any()]
-    if len(others) == 1 or len(data.names) <= _MAX_SINGLE:
-        for w in others:
-            yield data.names[w], data.coordinates[w], data.observed[:, w]
+    groups = {data.names[w]: [w] for w in others if len(others) == 1 or len(data.names) <= _MAX_SINGLE}
     if len(others) > 1:
-        known = data.observed[:, others].any(axis=1)
-        yield "the other views", np.hstack([data.coordinates[w] for w in others]), known
+        groups["the other views"] = others
+    for name, views in groups.items():
+        known = data.observed[:, views].any(axis=1)
+        yield name, np.hstack([data.coordinates[w] for w in views]), known
+        gaps = np.hstack([data.gaps[w] for w in views])
+        if gaps.any() and (len(views) == 1 or len(groups) == 1):
+            yield f"missing values of {name}", gaps, known
+    if len(others) > 1:
         yield "who has the other views", data.observed[:, others].astype(float), known
     for name, table in side.items():
         yield name, table, ~np.isnan(table).any(axis=1)
@@ -406,7 +421,8 @@ def _measure_area(data: _Samples, table: Array, known: Array, absent: Array) -> 
     m = int(absent[rows].sum())
     n = len(rows) - m
     areas = ((rankdata(scores, axis=0) * drawn).sum(axis=0) - m * (m + 1) / 2) / (m * n)
-    return _Score(float(areas[0]), *_find_area_interval(float(areas[0]), m, n), _find_p(areas))
+    p = _find_p(areas, 0.5, ((m + n + 1) / (12 * m * n)) ** 0.5)  # Mann and Whitney's error
+    return _Score(float(areas[0]), *_find_area_interval(float(areas[0]), m, n), p)
 
 
 def _find_area_interval(area: float, m: int, n: int) -> tuple[float, float]:
@@ -441,14 +457,15 @@ def _predict_label(data: _Samples, target: _Target, label: str) -> tuple[Pattern
     scores = _predict_held_out(_encode_patterns(data.observed[rows]), aims[index], folds)
     values = np.array([own.score(scores[:, k], index[:, k]) for k in range(index.shape[1])])
     rng = np.random.default_rng(data.seed)
-    members = [np.flatnonzero(own.strata == stratum) for stratum in np.unique(own.strata)]
+    strata = [np.flatnonzero(own.strata == stratum) for stratum in np.unique(own.strata)]
+    strata.sort(key=lambda members: int(members[0]))  # what classes are called decides nothing
     resampled = []
     for _ in range(_N_BOOTSTRAPS):
-        some = np.concatenate([rng.choice(each, len(each)) for each in members])
+        some = np.concatenate([rng.choice(members, len(members)) for members in strata])
         resampled.append(own.score(scores[some, 0], some))
-    low, high = np.quantile(resampled, [0.025, 0.975]).tolist()
-    value, p = float(values[0]), _find_p(values)
-    return PatternScore(label, own.measure, value, own.chance, low, high, p, np.nan), ""
+    low, high = np.quantile(resampled, [0.025, 0.975]).tolist() if scores[:, 0].any() else (np.nan, np.nan)
+    p = _find_p(values, own.chance, float(np.std(resampled)))
+    return PatternScore(label, own.measure, float(values[0]), own.chance, low, high, p, np.nan), ""
 
 
 def _encode_patterns(observed: Array) -> Array:
@@ -491,19 +508,25 @@ def _predict_held_out(table: Array, aims: Array, folds: Sequence[tuple[Array, Ar
         left = (part**2).sum(axis=(0, 2)) - (shrink * (2 - shrink) / d) @ (moments**2).sum(axis=2)
         loss = left / (len(train) - 1 - shrink.sum(axis=1, keepdims=True)) ** 2
         best = penalties[loss.argmin(axis=0)]  # of each draw
-        coef = np.tensordot(axes.back, moments / (d[:, None] + best)[:, :, None], 1)
-        scores[test] = np.tensordot(table[test] - axes.center, coef, 1)
+        coef = moments / (d[:, None] + best)[:, :, None]
+        scores[test] = np.tensordot((table[test] - axes.center) @ axes.back, coef, 1)
     size = np.abs(scores).max(axis=(0, 2), keepdims=True)
     return np.asarray(np.round(scores / np.where(size > 0, size, 1.0), 9) * size)  # equal samples tie
 
 
-def _find_p(values: Array) -> float:
-    """How likely a value as large as the first is by chance, the others being drawn by chance."""
+def _find_p(values: Array, chance: float, error: float) -> float:
+    """How likely a value as large as the first is by chance, the others being drawn by chance.
+
+    Beyond all draws it is the tail of a normal around `chance` that is as wide as the draws are, or as the
+    standard `error` of the value: draws in which nothing can be told are all alike.
+    """
     found, draws = values[0], values[1:]
-    p = (1 + int((draws >= found - 1e-12).sum())) / (1 + len(draws))
-    if p == 1 / (1 + len(draws)) and draws.std() > 0:
-        p = min(p, float(norm.sf((found - draws.mean()) / draws.std())))
-    return p
+    n_beyond = int((draws >= found - 1e-12).sum())
+    p = (1 + n_beyond) / (1 + len(draws))
+    width = max(float(draws.std()), error)
+    if n_beyond or width == 0:
+        return p
+    return min(p, float(norm.sf((found - max(float(draws.mean()), chance)) / width)))
 
 
 # ---------------------------------------------------------------------------------------------- in words
