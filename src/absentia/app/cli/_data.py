@@ -20,13 +20,16 @@ from absentia.data import (
     AbsenceWarning,
     KernelViews,
     Views,
+    drop_features,
     find_repeats,
     looks_like_counts,
     numeric_columns,
     show_id,
 )
-from absentia.files import Labels, LoadedData, file_errors, read_labels
+from absentia.data.survival import Survival
+from absentia.files import Labels, LoadedData, file_errors, read_covariates, read_labels
 from absentia.kernels import ViewKernels
+from absentia.methods import inspection
 from absentia.tasks import CLASSIFICATION, MULTILABEL, REGRESSION, TASKS, Task, space_samples, take_samples
 
 #: What labels of a kind are for.
@@ -223,6 +226,54 @@ def _value_words(labels: Labels) -> str:
     if labels.kind == "multilabel":
         return f" ({len(labels.columns)} labels, {int(np.isnan(known).sum())} entries unknown)"
     return f" (numbers from {known.min():.6g} to {known.max():.6g})" if len(known) else ""
+
+
+# ------------------------------------------------------------------------------------- why views are absent
+
+
+@dataclass(frozen=True, eq=False)
+class Covariates:
+    """Columns that may be why views are absent, a frame by sample id, and the columns of views they are."""
+
+    table: pd.DataFrame = field(default_factory=pd.DataFrame)
+    leaves: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def read(cls, columns: Sequence[str], opened: LoadedData, path: Path, id: str | None) -> Covariates:
+        """Columns of the table of labels or of views."""
+        found = read_covariates(columns, opened, path, id=id)
+        values = {name: _label_values(labels) for name, labels in found.items()}
+        leaves = tuple(leaf for labels in found.values() for leaf in labels.leaves)
+        return cls(pd.DataFrame(values, index=pd.Index(opened.data.ids.tolist(), tupleize_cols=False)), leaves)
+
+    def without(self, data: Any) -> Any:
+        """The data without the columns that are covariates, which are no features then."""
+        for view, column in self.leaves:
+            data = drop_features(data, view, [column])
+        return data
+
+
+def _label_values(labels: Labels) -> Array:
+    """Labels in the order of the samples, NaN or None where they are unknown."""
+    if labels.kind != "classes":
+        return labels.values
+    return np.where(labels.known, labels.values.astype(object), None)
+
+
+def explain_absence(
+    data: Views | KernelViews, labels: Labels | None, covariates: Covariates
+) -> inspection.Absence:
+    """Why views are absent, from other views, from covariates and from labels, if there are any."""
+    if labels is None:
+        return inspection.absence(data, None, covariates.table)
+    if labels.kind == "survival":  # an unknown time is no time
+        known = np.flatnonzero(labels.known)
+        times = Survival(labels.values[known, 0], labels.values[known, 1] == 1)
+        data = take_samples(data, known)
+        return inspection.absence(data, times, covariates.table.iloc[known])
+    values = _label_values(labels)
+    y = pd.Series(values, data.ids.tolist(), name=labels.columns[0]) if values.ndim == 1 else values
+    return inspection.absence(data, y, covariates.table)
 
 
 # ------------------------------------------------------------------------------- what is odd about data

@@ -69,6 +69,13 @@ _LABELS_HELP = (
     "N/A, ? and the like are no label."
 )
 LabelsFlag = Annotated[str | None, Parameter(help=_LABELS_HELP)]
+CovariatesFlag = Annotated[
+    _Words,
+    Parameter(
+        help="Columns of the table of labels or of views (age, site, batch) that may be why views are absent; "
+        "they are no features."
+    ),
+]
 
 
 def flag_words(options: Any) -> list[str]:
@@ -252,7 +259,7 @@ _VERB_FLAGS = [
     *("--labels", "--output", "--method", "--C", "--kernel", "--log", "--probability", "--no-probability"),
     *("--report", "--no-report", "--no-quality", "--threads", "--force", "--json", "--list", "--repair"),
     *("--id", "--views", "--layer", "--use-rep", "--ignore", "--transpose", "--features-from-labels"),
-    *("--approx", "--factors", "--std", "--quiet"),
+    *("--approx", "--factors", "--std", "--quiet", "--covariates"),
 ]
 
 

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from absentia.app._terminal import escape_text, format_command, out, say, say_json, show_warning
-from absentia.app.cli._flags import DATA_HELP, JSON, LabelledReadOptions, LabelsFlag, flag_words, make_table
+from absentia.app.cli._flags import (
+    DATA_HELP,
+    JSON,
+    CovariatesFlag,
+    LabelledReadOptions,
+    LabelsFlag,
+    flag_words,
+    make_table,
+)
 
 # isort: split
 from cyclopts import Parameter
@@ -16,6 +25,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from absentia.data import Presence
     from absentia.files import Labels, LoadedData
+    from absentia.methods.inspection import Absence
 
 
 def inspect(
@@ -23,10 +33,11 @@ def inspect(
     /,
     *,
     labels: LabelsFlag = None,
+    covariates: CovariatesFlag = (),
     source: LabelledReadOptions = LabelledReadOptions(),  # noqa: B008 - it is frozen
     json: JSON = False,
 ) -> None:
-    """Show what is there: views, columns, who has what, labels, what is worth a warning; or a model.
+    """Show what is there: views, columns, who has what and why, labels, what is worth a warning; or a model.
 
     Example: absentia inspect breast/ --labels labels.csv:subtype
     """
@@ -37,16 +48,23 @@ def inspect(
 
         _show_model(data, models.describe(data), json)
         return
-    from absentia.app.cli._data import find_labels
+    from absentia.app.cli._data import Covariates, explain_absence, find_labels
+    from absentia.core import limit_threads
 
     loaded = source.open(data, labels)
     label_values = None
     if labels is not None or loaded.labels is not None:
         label_values = find_labels(data, source, loaded, labels)
+    besides = Covariates.read(covariates, loaded, data, source.id)
+    loaded = replace(loaded, data=besides.without(loaded.data))
+    features = loaded.data if label_values is None else label_values.without(loaded.data)
+    with limit_threads(None, len(features)):
+        absence = explain_absence(features, label_values, besides)
     if json:
-        say_json(_describe_data(loaded, label_values))
+        say_json(_describe_data(loaded, label_values) | {"absence": absence.to_dict()})
         return
     _show_data(data, loaded, label_values)
+    _show_absence(absence)
     if label_values is not None:
         say(_suggest_command(data, labels, source, loaded, label_values))
 
@@ -124,6 +142,31 @@ def _make_pattern_table(data: Presence, max_patterns: int = 10) -> Table:
     if n_more > 0:
         table.add_row(str(counts[max_patterns:].sum()), "", f"one of {n_more} further patterns")
     return table
+
+
+def _show_absence(absence: Absence) -> None:
+    """Print how well it can be told who lacks which view, and what that means."""
+    table = make_table("view", "absent", "told from", "AUC", "95% interval", "p, corrected")
+    table.title, table.title_justify = "why absent", "left"
+    rows = absence.table.to_dict("records")
+    for row in rows:
+        if row["AUC"] == row["AUC"]:
+            numbers = [f"{row['AUC']:.2f}", f"{row['low']:.2f} to {row['high']:.2f}"]
+            cells = [escape_text(row["view"]), str(row["n absent"]), escape_text(row["from"])]
+            p = row["p corrected"]
+            table.add_row(*cells, *numbers, "<0.001" if p < 0.001 else f"{p:.3f}")
+    if table.row_count:
+        out.print(table)
+    for row in rows:
+        if row["why not"]:
+            reason = f"{row['view']}: who lacks it cannot be told from {row['from']}: {row['why not']}"
+            say(f"note: {escape_text(reason)}")
+    for note in absence.notes:
+        say(f"note: {escape_text(note)}")
+    for sentence in absence.row_sentences:
+        say(escape_text(sentence))
+    if absence.pattern_sentence:
+        show_warning(absence.pattern_sentence)
 
 
 def _describe_groups(data: Presence) -> str:

@@ -112,12 +112,27 @@ class Absence:
         return self.table[self.table["p corrected"] < LEVEL]
 
     @property
+    def row_sentences(self) -> list[str]:
+        """What the notable rows mean, in words."""
+        return [_describe_row(row) for row in self.notable.to_dict("records")]
+
+    @property
+    def pattern_sentence(self) -> str:
+        """A warning if the pattern alone predicts the label; else nothing."""
+        told = self.pattern is not None and self.pattern.p_corrected < LEVEL
+        return _describe_pattern(self.pattern) if told and self.pattern else ""
+
+    @property
     def sentences(self) -> list[str]:
         """What the notable rows and the pattern mean, in words."""
-        sentences = [_describe_row(row) for row in self.notable.to_dict("records")]
-        if self.pattern is not None and self.pattern.p_corrected < LEVEL:
-            sentences.append(_describe_pattern(self.pattern))
-        return sentences
+        return self.row_sentences + ([self.pattern_sentence] if self.pattern_sentence else [])
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain lists and dicts, for JSON: None where there is no number."""
+        rows = [*self.table.to_dict("records"), *([self.pattern._asdict()] if self.pattern else [])]
+        plain = [{name: None if cell != cell else cell for name, cell in row.items()} for row in rows]
+        pattern = plain.pop() if self.pattern else None
+        return {"rows": plain, "pattern": pattern, "notes": [*self.notes], "sentences": self.sentences}
 
 
 def absence(
@@ -128,7 +143,8 @@ def absence(
     Parameters
     ----------
     views : Views or KernelViews
-        Samples; more than 1000, and more than 5000 features of a view, are thinned out evenly.
+        Samples; more than 1000, and more than 5000 features of a view, are thinned out evenly, by id and
+        by position.
     y : array of shape (n_samples,), Series, mapping by id, or times and events, optional
         The label: classes (texts, truth values, at most 20 different whole numbers), numbers, or survival
         as a ``Survival``, a structured array or a frame with the columns time and event.  NaN or None:
@@ -311,7 +327,7 @@ def _martingale_residuals(y: Survival) -> Array:
 
 
 def _thin_out(views: Any) -> tuple[Array, list[str]]:
-    """Positions of the samples that are looked at, evenly spaced in canonical order, and what is left out."""
+    """Positions of the samples that are looked at, evenly spaced by id, and what is left out."""
     n, notes = len(views), list[str]()
     if isinstance(views, Views):
         widths = {name: views.block(name).shape[1] for name in views.names}
@@ -322,7 +338,7 @@ def _thin_out(views: Any) -> tuple[Array, list[str]]:
         ]
     if n <= _MAX_SAMPLES:
         return np.arange(n), notes
-    order = order_for_learning(views)[1]
+    order = np.argsort(views.ids.astype(str), kind="stable")
     return np.sort(order[np.linspace(0, n - 1, _MAX_SAMPLES).astype(int)]), [
         f"{_MAX_SAMPLES} of {n} samples are looked at",
         *notes,
