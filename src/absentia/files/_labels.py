@@ -164,7 +164,7 @@ def read_covariates(
     id : str, optional
         The column of the table of labels that holds the ids.
     """
-    table = None if data.table is None else read_raw_table(data.table)
+    table = read_raw_table(data.table) if columns and data.table is not None else None
     covariates = {}
     for column in columns:
         if data.table is not None and table is not None and column in table.names:
@@ -172,8 +172,8 @@ def read_covariates(
         elif isinstance(data.data, Views) and _find_view_column(column, data.data):
             covariates[column] = read_labels(column, data, path)
         else:
-            of_table = "" if table is None else f" of {data.table} ({list_names(table.names)}), and no column"
-            raise ValueError(f"covariate {column!r} is no column{of_table} of a view; name one that there is")
+            known = "" if table is None else f"{data.table} ({list_names(table.names)}) or of "
+            raise ValueError(f"covariate {column!r} is no column of {known}a view; name one that is")
     return covariates
 
 

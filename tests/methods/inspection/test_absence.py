@@ -37,12 +37,18 @@ def test_planted_reasons_are_found_and_said():
     views, y = plant()
     why = inspection.absence(views, pd.Series(y, index=views.ids, name="state"))
     from_a, from_y = get_row(why, "b", "a"), get_row(why, "c", "state")
-    assert from_a["p corrected"] < 0.01 and from_y["p corrected"] < 0.01
-    assert from_a["low"] < from_a["AUC"] < from_a["high"] and from_a["low"] > 0.6
-    assert why.pattern.p_corrected < 0.01 and why.pattern.value > 0.6 and why.pattern.chance == 0.5
+    assert from_a["p corrected"] < 0.01
+    assert from_y["p corrected"] < 0.01
+    assert from_a["low"] < from_a["AUC"] < from_a["high"]
+    assert from_a["low"] > 0.6
+    assert why.pattern.p_corrected < 0.01
+    assert why.pattern.value > 0.6
+    assert why.pattern.chance == 0.5
     assert get_row(why, "b", "state")["p corrected"] > 0.05
     assert any(s.startswith("b: who lacks it can be told from a (AUC 0.") for s in why.sentences)
-    assert "alone predicts state at" in why.sentences[-1] and "(chance 50.0 %)" in why.sentences[-1]
+    assert "alone predicts state with balanced accuracy" in why.sentences[-1]
+    assert "(chance 50.0 %)" in why.sentences[-1]
+    assert "p, corrected, <0.001" in why.pattern.words
 
 
 def test_held_out_predictions_are_those_of_ridge_regression_fold_by_fold():
@@ -96,7 +102,12 @@ def test_p_values_are_those_of_chance_under_the_null():
         p.append([*why.table["p"], why.pattern.p])
     p = np.array(p, dtype=float)
     assert p.shape == (150, 11)
-    for level in (0.02, 0.05, 0.1, 0.2):  # above, many are one value: nothing is told in this or other draws
+    for level in (
+        0.02,
+        0.05,
+        0.1,
+        0.2,
+    ):  # above, many are one value: nothing is told in this or other draws
         assert 0.5 * level < (p <= level).mean() < 1.5 * level
 
 
@@ -153,14 +164,18 @@ def test_what_cannot_be_told_is_not_told():
     with pytest.warns(UserWarning, match="observed for no sample"):
         few = Views.from_list(list(views.to_dict().values()), list(views.names), observed=observed)
     why = inspection.absence(few, rng.integers(2, size=40))
-    assert set(why.table["view"]) == {"b", "c"} and why.table["AUC"].isna().all()
+    assert set(why.table["view"]) == {"b", "c"}
+    assert why.table["AUC"].isna().all()
     assert why.table["why not"][0] == "2 of 40 samples lack it, 5 are wanted"
     assert get_row(why, "c", "a")["why not"] == "0 of 40 samples have it, 5 are wanted"
     assert not why.sentences
     single = inspection.absence(views.select(["a"]), ["x"] * 3 + ["y"] * 37)
-    assert single.table.empty and single.pattern is None and "fewer than two classes" in single.notes[0]
+    assert single.table.empty
+    assert single.pattern is None
+    assert "fewer than two classes" in single.notes[0]
     same = inspection.absence(views, rng.integers(2, size=40))
-    assert same.pattern is None and "all samples have the same views" in same.notes[0]
+    assert same.pattern is None
+    assert "all samples have the same views" in same.notes[0]
 
 
 def test_numbers_times_kernels_and_several_labels_are_taken():
@@ -168,15 +183,19 @@ def test_numbers_times_kernels_and_several_labels_are_taken():
     sick = (y == "ill").astype(float)
     rng = np.random.default_rng(0)
     numbers = inspection.absence(views, sick + 0.3 * rng.normal(size=120))
-    assert numbers.pattern.measure == "R2" and numbers.pattern.value > 0.1
+    assert numbers.pattern.measure == "R2"
+    assert numbers.pattern.value > 0.1
     times = Survival(rng.exponential(1 / (0.2 + 3 * sick)), rng.random(120) < 0.9)
     survival = inspection.absence(views, times)
-    assert survival.pattern.measure == "concordance" and survival.pattern.value > 0.6
+    assert survival.pattern.measure == "concordance"
+    assert survival.pattern.value > 0.6
     assert survival.pattern.p_corrected < 0.05
     several = inspection.absence(views, np.column_stack([sick, 1 - sick]))
-    assert several.pattern is None and get_row(several, "c", "the label")["p"] < 0.01
+    assert several.pattern is None
+    assert get_row(several, "c", "the label")["p"] < 0.01
     kernels = inspection.absence(ViewKernels("linear").fit_transform(views), y)
-    assert isinstance(kernels, inspection.Absence) and get_row(kernels, "b", "a")["p corrected"] < 0.01
+    assert isinstance(kernels, inspection.Absence)
+    assert get_row(kernels, "b", "a")["p corrected"] < 0.01
     with pytest.raises(ValueError, match="one for each is wanted"):
         inspection.absence(views, y[:-1])
     with pytest.raises(TypeError, match="Views are wanted"):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,6 @@ from absentia.data import (
     numeric_columns,
     show_id,
 )
-from absentia.data.survival import Survival
 from absentia.files import Labels, LoadedData, file_errors, read_covariates, read_labels
 from absentia.kernels import ViewKernels
 from absentia.methods import inspection
@@ -58,6 +57,7 @@ class TrainingData:
     columns: tuple[str, ...] = ()
     n_learned: int = 0  # where these are some of the samples that were learned from
     reading: dict[str, Any] = field(default_factory=dict)  # what a model has to know to read new samples
+    covariates: pd.DataFrame = field(default_factory=pd.DataFrame)  # by id, of the samples and others
 
     @cached_property
     def validated(self) -> TrainingData:
@@ -87,18 +87,20 @@ def read_training(
     options: ViewKernelOptions,
     tasks: Sequence[Task],
     opened: LoadedData | None = None,
+    covariates: Sequence[str] = (),
 ) -> TrainingData:
     """Samples with a view and a label for one of these tasks; who has not is warned of.
 
     Where numbers alone are wanted, labels that look like classes are numbers if they can be.  `opened` is
-    what was read already.
+    what was read already; columns that are `covariates` are no features.
     """
     opened = opened or open_training(source, path, labels)
+    besides = Covariates.read(covariates, opened, path, source.id)
     kind = "numbers" if tuple(tasks) == (REGRESSION,) else None
     found = find_labels(path, source, opened, labels, kind)
     what = f"{path}: labels {labels or 'of the manifest'!r}"
     task = _check_task(found, tasks, what)
-    data, kernels = found.without(opened.data), options.make(opened)
+    data, kernels = found.without(besides.without(opened.data)), options.make(opened)
     if isinstance(data, KernelViews):
         options.refuse_kernels(path)
     kept, dropped = _select_samples(data, found, what)
@@ -115,7 +117,8 @@ def read_training(
         (*opened.notes, f"labels: {describe_labels(found)}"),
         task,
         found.columns,
-        reading=source.to_remember(opened),
+        reading=source.to_remember(opened, [f"{view}:{column}" for view, column in besides.leaves]),
+        covariates=besides.table,
     )
 
 
@@ -244,7 +247,7 @@ class Covariates:
         found = read_covariates(columns, opened, path, id=id)
         values = {name: _label_values(labels) for name, labels in found.items()}
         leaves = tuple(leaf for labels in found.values() for leaf in labels.leaves)
-        return cls(pd.DataFrame(values, index=pd.Index(opened.data.ids.tolist(), tupleize_cols=False)), leaves)
+        return cls(pd.DataFrame(values, opened.data.ids.tolist()), leaves)
 
     def without(self, data: Any) -> Any:
         """The data without the columns that are covariates, which are no features then."""
@@ -257,23 +260,33 @@ def _label_values(labels: Labels) -> Array:
     """Labels in the order of the samples, NaN or None where they are unknown."""
     if labels.kind != "classes":
         return labels.values
-    return np.where(labels.known, labels.values.astype(object), None)
+    values = labels.values.astype(object)
+    values[~labels.known] = None
+    return values
+
+
+def explain_labelled_absence(
+    data: Views | KernelViews, labels: Labels | None, covariates: pd.DataFrame
+) -> inspection.Absence:
+    """Why views are absent, of samples some of which may have no label."""
+    if labels is None:
+        return explain_absence(data, None, "", (), covariates)
+    if labels.kind != "survival":
+        return explain_absence(data, _label_values(labels), labels.kind, labels.columns, covariates)
+    known = np.flatnonzero(labels.known)  # an unknown time is no time
+    return explain_absence(take_samples(data, known), labels.values[known], "survival", (), covariates)
 
 
 def explain_absence(
-    data: Views | KernelViews, labels: Labels | None, covariates: Covariates
+    data: Views | KernelViews, y: Array | None, kind: str, columns: Sequence[str], covariates: pd.DataFrame
 ) -> inspection.Absence:
-    """Why views are absent, from other views, from covariates and from labels, if there are any."""
-    if labels is None:
-        return inspection.absence(data, None, covariates.table)
-    if labels.kind == "survival":  # an unknown time is no time
-        known = np.flatnonzero(labels.known)
-        times = Survival(labels.values[known, 0], labels.values[known, 1] == 1)
-        data = take_samples(data, known)
-        return inspection.absence(data, times, covariates.table.iloc[known])
-    values = _label_values(labels)
-    y = pd.Series(values, data.ids.tolist(), name=labels.columns[0]) if values.ndim == 1 else values
-    return inspection.absence(data, y, covariates.table)
+    """Why views are absent; `y` are labels out of `columns`, `covariates` a frame by id."""
+    ids, labels = data.ids.tolist(), cast(Any, None)
+    if y is not None and y.ndim == 1:
+        labels = pd.Series(y, ids, name=columns[0])
+    elif y is not None:
+        labels = pd.DataFrame(y, ids, ["time", "event"] if kind == "survival" else list(columns))
+    return inspection.absence(data, labels, covariates.loc[ids] if len(covariates.columns) else None)
 
 
 # ------------------------------------------------------------------------------- what is odd about data

@@ -72,8 +72,8 @@ LabelsFlag = Annotated[str | None, Parameter(help=_LABELS_HELP)]
 CovariatesFlag = Annotated[
     _Words,
     Parameter(
-        help="Columns of the table of labels or of views (age, site, batch) that may be why views are absent; "
-        "they are no features."
+        help="Columns of the table of labels or of views (age, site, batch) that may be why views are "
+        "absent; they are no features."
     ),
 ]
 
@@ -140,10 +140,10 @@ class ReadOptions:
 
         return files.open_data(path, labels=labels, **self.options())
 
-    def to_remember(self, opened: LoadedData) -> dict[str, Any]:
+    def to_remember(self, opened: LoadedData, ignored: Sequence[str] = ()) -> dict[str, Any]:
         """What a model has to know to read new samples as those that it was learned from."""
         reading = {
-            "ignore": list(self.ignore),
+            "ignore": [*self.ignore, *ignored],
             "labels": opened.table.name if opened.table else None,
             "features from labels": list(self.features_from_labels),
         }

@@ -11,11 +11,12 @@ without any of the views that are predicted from are left out: that they have no
 but not by these views' features.
 
 The p-value is of a permutation test of the whole procedure, the selection of the penalty too: who lacks the
-view (or the label) is permuted within the folds, which have the same share of both in every draw, and all is
-learned anew.  Predictions are linear in what is predicted, so that all draws cost little more than one.
+view (or the label) is permuted within the folds, which have the same share of both in every draw, and all
+is learned anew.  Predictions are linear in what is predicted, so that all draws cost little more than one.
 (Mann and Whitney's test of held-out predictions would take them for independent, which samples that trained
-one another's models are not.)  Where no draw comes up to what was found, the p-value is the tail of a normal
-as wide as the draws (or as chance alone would make it), if that is smaller.  Holm's correction is over all rows and the pattern.
+one another's models are not.)  Where no draw comes up to what was found, the p-value is the tail of a
+normal as wide as the draws, or as chance would make it, if that is smaller.  Holm's correction is over all
+rows and the pattern.
 
 Intervals (95 %) of areas under the ROC curve are Newcombe's (method 5: the score interval of Hanley and
 McNeil's variance; Statistics in Medicine 25, 2006, 559-573), which hold at 1 too; those of what the pattern
@@ -84,6 +85,17 @@ class PatternScore(NamedTuple):
     p: float
     p_corrected: float
 
+    @property
+    def words(self) -> str:
+        """The score, chance beside it, the interval and the p-value in one line."""
+        value, chance, low, high = map(self._format, (self.value, self.chance, self.low, self.high))
+        interval = f"95 % {low} to {high}, " if self.low == self.low else ""
+        p = "<0.001" if self.p_corrected < 0.001 else f"{self.p_corrected:.3f}"
+        return f"{self.measure} of {self.name} {value} ({interval}chance {chance}, p, corrected, {p})"
+
+    def _format(self, value: float) -> str:
+        return f"{100 * value:.1f} %" if self.measure == "balanced accuracy" else f"{value:.2f}"
+
 
 @dataclass(frozen=True, eq=False)
 class Absence:
@@ -129,10 +141,13 @@ class Absence:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain lists and dicts, for JSON: None where there is no number."""
-        rows = [*self.table.to_dict("records"), *([self.pattern._asdict()] if self.pattern else [])]
-        plain = [{name: None if cell != cell else cell for name, cell in row.items()} for row in rows]
-        pattern = plain.pop() if self.pattern else None
-        return {"rows": plain, "pattern": pattern, "notes": [*self.notes], "sentences": self.sentences}
+        rows = [_replace_nan(row) for row in self.table.to_dict("records")]
+        pattern = _replace_nan(self.pattern._asdict()) if self.pattern else None
+        return {"rows": rows, "pattern": pattern, "notes": [*self.notes], "sentences": self.sentences}
+
+
+def _replace_nan(row: Mapping[Any, Any]) -> dict[Any, Any]:
+    return {name: None if cell != cell else cell for name, cell in row.items()}
 
 
 def absence(
@@ -170,8 +185,9 @@ def absence(
     """
     if not isinstance(views, Views | KernelViews):
         raise input_error("views", views, "absence")
-    label = str(getattr(y, "name", None) or "the label")
     target = _Target.read(views, y)
+    label = "the label" if getattr(y, "ndim", 1) > 1 else str(getattr(y, "name", None) or "the label")
+    label = "survival" if target is not None and target.times is not None else label
     columns = {name: _encode(views.align(values)) for name, values in _named(covariates)}
     chosen, notes = _thin_out(views)
     data = _Samples.of(subset(views, chosen, chosen), int(make_generator(random_state).integers(2**31)))
@@ -234,6 +250,11 @@ def _known(values: Array) -> Array:
     return np.array([value is not None and value == value for value in values.tolist()], dtype=bool)
 
 
+def _known_rows(table: Array) -> Array:
+    """Which rows of a table have no NaN."""
+    return np.asarray(~np.isnan(table).any(axis=1))
+
+
 def _encode(values: Array) -> Array:
     """Numbers standardised, classes as a column for each, (n, columns); rows of NaN: unknown."""
     if values.ndim > 1 or _is_number(values):
@@ -286,7 +307,7 @@ class _Target:
 
     def select(self) -> tuple[Array, str]:
         """Positions of the samples whose label can be predicted, and why there are none."""
-        known = ~np.isnan(self.table).any(axis=1)
+        known = _known_rows(self.table)
         if self.measure == "balanced accuracy":
             large = self.table[known].sum(axis=0) >= _MIN_GROUP
             known[known] = self.table[known][:, large].any(axis=1)
@@ -349,9 +370,9 @@ def _thin_out(views: Any) -> tuple[Array, list[str]]:
 class _Samples:
     """What is known of n samples.
 
-    `observed` (n, V) says who has which view.  By view there are `coordinates` (n, axes), zero, the mean, of
-    who lacks it, and `gaps` (n, features with missing values), 1 where the value is missing.  `order` holds
-    positions in canonical order.
+    `observed` (n, V) says who has which view.  By view there are `coordinates` (n, axes), zero, the mean,
+    of who lacks it, and `gaps` (n, features with missing values), 1 where the value is missing.  `order`
+    holds positions in canonical order.
     """
 
     names: tuple[str, ...]
@@ -364,11 +385,11 @@ class _Samples:
     @classmethod
     def of(cls, views: Any, seed: int) -> "_Samples":
         coded = Coding.learn(views)(views) if isinstance(views, Views) else views
-        n, coordinates, gaps = len(views), [], []
+        coordinates, gaps = list[Array](), list[Array]()
         for name, present in zip(views.names, views.observed.T, strict=True):
             rows, missing = _make_coordinates(coded, name) if present.any() else np.zeros((2, 0, 0))
             for table, values in ((coordinates, rows), (gaps, missing)):
-                table.append(np.zeros((n, values.shape[1])))
+                table.append(np.zeros((len(views), values.shape[1])))
                 table[-1][present] = values
         order = order_for_learning(views)[1]
         return cls(views.names, views.observed, tuple(coordinates), tuple(gaps), order, seed)
@@ -398,13 +419,18 @@ def _standardize(table: Array) -> Array:
 
 
 def _predict_absence(data: _Samples, v: int, side: Mapping[str, Array]) -> Iterator[tuple[Any, ...]]:
-    """From what the absence of a view is predicted, how well, how many lack it, and why it cannot be told."""
+    """From what the absence of a view is predicted, how well, how many lack it, and why it is not told."""
     absent = ~data.observed[:, v]
     for source, table, known in _list_sources(data, v, side):
         n_absent, n_present = int(absent[known].sum()), int((~absent)[known].sum())
         if n_absent < _MIN_GROUP or n_present < _MIN_GROUP:
             few, verb = (n_absent, "lack") if n_absent < _MIN_GROUP else (n_present, "have")
-            yield source, None, n_absent, f"{few} of {known.sum()} samples {verb} it, {_MIN_GROUP} are wanted"
+            yield (
+                source,
+                None,
+                n_absent,
+                f"{few} of {known.sum()} samples {verb} it, {_MIN_GROUP} are wanted",
+            )
         elif not (table[known] != table[known][:1]).any():
             yield source, None, n_absent, f"{known.sum()} samples do not differ in it"
         else:
@@ -418,7 +444,7 @@ def _list_sources(data: _Samples, v: int, side: Mapping[str, Array]) -> Iterator
     if len(others) > 1:
         groups["the other views"] = others
     for name, views in groups.items():
-        known = data.observed[:, views].any(axis=1)
+        known = np.asarray(data.observed[:, views].any(axis=1))
         yield name, np.hstack([data.coordinates[w] for w in views]), known
         gaps = np.hstack([data.gaps[w] for w in views])
         if gaps.any() and (len(views) == 1 or len(groups) == 1):
@@ -426,7 +452,7 @@ def _list_sources(data: _Samples, v: int, side: Mapping[str, Array]) -> Iterator
     if len(others) > 1:
         yield "who has the other views", data.observed[:, others].astype(float), known
     for name, table in side.items():
-        yield name, table, ~np.isnan(table).any(axis=1)
+        yield name, table, _known_rows(table)
 
 
 def _measure_area(data: _Samples, table: Array, known: Array, absent: Array) -> _Score:
@@ -560,11 +586,9 @@ def _describe_row(row: Mapping[Any, Any]) -> str:
 
 def _describe_pattern(pattern: PatternScore) -> str:
     """What it means that the label can be told from the pattern."""
-    if pattern.measure == "balanced accuracy":
-        told = f"at {100 * pattern.value:.1f} % balanced accuracy (chance {100 * pattern.chance:.1f} %)"
-    else:
-        told = f"with {pattern.measure} {pattern.value:.2f} (chance {pattern.chance:g})"
+    value, chance = pattern._format(pattern.value), pattern._format(pattern.chance)
     return (
-        f"who has which view alone predicts {pattern.name} {told}: a model may live off the pattern, and will "
-        "not hold where samples are measured for other reasons"
+        f"who has which view alone predicts {pattern.name} with {pattern.measure} {value} (chance "
+        f"{chance}): a model may live off the pattern, and will not hold where samples are measured for "
+        "other reasons"
     )
