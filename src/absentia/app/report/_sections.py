@@ -229,7 +229,7 @@ def make_absence_section(story: PredictionStory) -> Section | None:
     blocks.append(
         note(
             "AUC is the area under the ROC curve of held-out predictions of who lacks the view, 0.5 by "
-            "chance (bars: above it); p values are by permutation, corrected for all that was tried (Holm). "
+            "chance (bars: above it); p is by permutation, corrected for all that was tried (Holm). "
             f"Of {len(why.table)} rows {len(why.table) - len(rows)} are not listed: chance could make "
             "them, or samples are too few to tell."
         )
