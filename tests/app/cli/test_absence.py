@@ -62,6 +62,16 @@ def test_covariates_are_no_features(folder):
     assert without["absence"]["pattern"]["chance"] == 0.5
 
 
+def test_samples_without_a_label_are_of_no_class(folder, tmp_path):
+    labels = pd.read_csv(folder / "labels.csv")
+    labels.loc[:20, "state"] = ""
+    labels.to_csv(tmp_path / "part.csv", index=False)
+    document = json.loads(run("inspect", folder, "--labels", f"{tmp_path}/part.csv:state", "--json").stdout)
+    assert document["absence"]["pattern"]["chance"] == 0.5
+    told = {row["from"]: row["n absent"] for row in document["absence"]["rows"]}
+    assert told["state"] == told["clinic"] - 7
+
+
 def test_covariates_that_there_are_not_are_refused(folder):
     result = run("inspect", folder, "--labels", "labels.csv:state", "--covariates", "height")
     refused(result, "covariate 'height' is no column of")
@@ -70,8 +80,8 @@ def test_covariates_that_there_are_not_are_refused(folder):
 
 def test_what_cannot_be_told_is_said_and_complete_data_need_no_reason(tmp_path):
     tables = {"a": np.arange(12.0)[:, None], "b": np.arange(12.0)[:, None]}
-    np.savez(tmp_path / "full.npz", **{f"view_{k}": v for k, v in tables.items()})
-    assert "absent" not in run("inspect", tmp_path / "full.npz").stdout
+    np.savez(tmp_path / "full.npz", y=np.arange(12) % 2, **{f"view_{k}": v for k, v in tables.items()})
+    assert "cannot be told" not in run("inspect", tmp_path / "full.npz", "--labels", "y").stdout
     tables["b"][:2] = np.nan
     np.savez(tmp_path / "few.npz", **{f"view_{k}": v for k, v in tables.items()})
     said = run("inspect", tmp_path / "few.npz").stdout
@@ -90,7 +100,7 @@ def test_the_page_of_a_fit_says_why_views_are_absent(folder, tmp_path):
     assert models.describe(tmp_path / "m.absentia")["features"]["clinic"] == ["x", "y", "z"]
     predicted = run("predict", tmp_path / "m.absentia", folder, "-o", tmp_path / "p.csv")
     assert predicted.returncode == 0
-    assert "ward" not in predicted.stderr
+    assert "ward" not in predicted.stdout + predicted.stderr
 
 
 def test_the_page_is_silent_where_absence_cannot_be_told(tmp_path):

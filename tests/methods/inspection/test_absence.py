@@ -6,6 +6,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from absentia import ViewKernels, Views, datasets, inspection
+from absentia.data.statistics import holm
 from absentia.data.survival import Survival
 from absentia.methods.inspection import _absence
 
@@ -45,6 +46,8 @@ def test_planted_reasons_are_found_and_said():
     assert why.pattern.value > 0.6
     assert why.pattern.chance == 0.5
     assert get_row(why, "b", "state")["p corrected"] > 0.05
+    p = [*why.table["p"], why.pattern.p]
+    np.testing.assert_allclose([*why.table["p corrected"], why.pattern.p_corrected], holm(p))
     assert any(s.startswith("b: who lacks it can be told from a (AUC 0.") for s in why.sentences)
     assert "alone predicts state with balanced accuracy" in why.sentences[-1]
     assert "(chance 50.0 %)" in why.sentences[-1]
@@ -233,9 +236,15 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
     assert 0.92 < hits / 400 < 0.985
 
 
-def test_the_pattern_alone_tells_the_topic_of_news():
+def test_the_pattern_tells_of_small_classes_as_of_large_ones():
     views, y = datasets.make_multiview(200, 3, random_state=0).views, np.arange(200) % 4
     keep = np.ones(views.observed.shape, dtype=bool)
     keep[y == 0, 1] = keep[y == 1, 2] = False
-    why = inspection.absence(views.hide(keep), y)
-    assert why.pattern.value == pytest.approx(0.75, abs=0.01)  # two of four topics, and half of the rest
+    balanced = inspection.absence(views.hide(keep), y).pattern
+    assert balanced.value == pytest.approx(0.75, abs=0.01)  # two of four classes, and half of the rest
+    rare = np.arange(200) % 10 == 0
+    keep[:, 1:] = True
+    keep[np.arange(200) % (np.where(rare, 20, 50)) == 0, 1] = False  # half of the rare, a few others
+    alone = inspection.absence(views.hide(keep), rare).pattern
+    assert alone.value > 0.65
+    assert alone.p_corrected < 0.05
