@@ -176,6 +176,8 @@ def test_what_cannot_be_told_is_not_told():
     assert single.table.empty
     assert single.pattern is None
     assert "fewer than two classes" in single.notes[0]
+    constant = inspection.absence(views, np.full(40, 0.5))
+    assert "it is the same for all" in constant.notes[0]
     same = inspection.absence(views, rng.integers(2, size=40))
     assert same.pattern is None
     assert "all samples have the same views" in same.notes[0]
@@ -213,6 +215,13 @@ def test_many_samples_and_features_are_thinned_out_and_that_is_said(monkeypatch)
     assert why.notes[0] == "100 of 300 samples are looked at"
     assert "10 of 60 features of c are looked at, evenly spaced" in why.notes
     assert why.table["n absent"].max() < 100
+
+
+def test_classes_that_are_too_small_take_no_part():
+    views, rng = make_views(4)
+    y = np.where(np.arange(100) < 2, "rare", rng.choice(["a", "b"], 100))
+    with_rare, without = inspection.absence(views, y), inspection.absence(views[2:], y[2:])
+    assert with_rare.pattern.chance == without.pattern.chance == with_rare.pattern.value == 0.5
 
 
 def test_unknown_labels_are_left_out():

@@ -54,7 +54,7 @@ LEVEL = 0.05  # of corrected p-values that are worth a sentence
 _N_FOLDS, _N_DRAWS, _N_BOOTSTRAPS = 10, 199, 200
 _CLEAR = 0.7  # area under the ROC curve from which on something can be told
 _MIN_GROUP = 5  # samples that lack a view and that have it, or of a class
-_MAX_SAMPLES, _MAX_FEATURES = 1000, 5000  # more of them are thinned out
+_MAX_SAMPLES, _MAX_FEATURES = 500, 5000  # more of them are thinned out
 _MAX_SINGLE = 4  # views up to which absence is predicted from each other view by itself too
 _MAX_CLASSES = 20  # more different whole numbers than these are numbers
 #: Times the number of samples, rows having a mean squared length of one.  Infinite: nothing can be told,
@@ -158,7 +158,7 @@ def absence(
     Parameters
     ----------
     views : Views or KernelViews
-        Samples; more than 1000, and more than 5000 features of a view, are thinned out evenly, by id and
+        Samples; more than 500, and more than 5000 features of a view, are thinned out evenly, by id and
         by position.
     y : array of shape (n_samples,), Series, mapping by id, or times and events, optional
         The label: classes (texts, truth values, at most 20 different whole numbers), numbers, or survival
@@ -319,13 +319,15 @@ class _Target:
             why_not = "" if self.measure else "there are several labels; give one"
         if not why_not and known.sum() < 2 * _N_FOLDS:
             why_not = f"{known.sum()} samples have it, {2 * _N_FOLDS} are wanted"
+        if not why_not and not np.ptp(self.aims[known], axis=0).any():
+            why_not = "it is the same for all"
         return known, why_not
 
     @property
     def chance(self) -> float:
         """What a prediction reaches that knows nothing."""
         if self.measure == "balanced accuracy":
-            return 1 / int(self.aims.any(axis=0).sum())
+            return 1 / self.aims.shape[1]
         return 0.5 if self.measure == "concordance" else 0.0
 
     def score(self, scores: Array, index: Array) -> float:
@@ -491,9 +493,10 @@ def _predict_label(data: _Samples, target: _Target, label: str) -> tuple[Pattern
         return None, "all samples have the same views"
     rows, folds, index = _draw(data, known, target.strata)
     own = target.take(rows)
+    own = replace(own, aims=own.aims[:, own.aims.any(axis=0)])  # without classes that are too small
     aims = own.aims - own.aims.mean(axis=0)
     if own.measure == "balanced accuracy":  # the class that is most frequent by its own measure
-        aims = aims / np.maximum(own.aims.mean(axis=0), 1 / len(rows))
+        aims = aims / own.aims.mean(axis=0)
     else:
         own = replace(own, aims=aims)
     scores = _predict_held_out(_encode_patterns(data.observed[rows]), aims[index], folds)
