@@ -251,9 +251,9 @@ def test_the_pattern_tells_of_small_classes_as_of_large_ones():
     keep[y == 0, 1] = keep[y == 1, 2] = False
     balanced = inspection.absence(views.hide(keep), y).pattern
     assert balanced.value == pytest.approx(0.75, abs=0.01)  # two of four classes, and half of the rest
-    rare = np.arange(200) % 10 == 0
-    keep[:, 1:] = True
-    keep[(np.arange(200) % 20 == 0) | (np.arange(200) % 10 == 1), 1] = False  # half of the rare, 20 others
-    alone = inspection.absence(views.hide(keep), rare).pattern
-    assert alone.value > 0.65
+    views = datasets.make_multiview(400, 2, random_state=0).views
+    y, lacks = np.repeat(["a", "b", "c"], [280, 80, 40]), np.zeros(400, dtype=bool)
+    lacks[:52] = lacks[280:310] = lacks[360:378] = True  # 18 of the 40 c, and 30 of the 80 b
+    alone = inspection.absence(views.hide(np.column_stack([~lacks, np.ones(400, dtype=bool)])), y).pattern
+    assert alone.value == pytest.approx((228 / 280 + 18 / 40) / 3)  # who lacks it is c
     assert alone.p_corrected < 0.05
