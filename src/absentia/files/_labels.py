@@ -148,6 +148,35 @@ def read_labels(
     return replace(labels, leaves=_find_label_features(labels, loaded.data))
 
 
+def read_covariates(
+    columns: Sequence[str], data: LoadedData, path: Path, *, id: str | None = None
+) -> dict[str, Labels]:
+    """Columns of the table of labels, or of views (``COLUMN`` or ``VIEW:COLUMN``), by name.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Their names.
+    data : LoadedData
+        The samples.
+    path : Path
+        Where they come from.
+    id : str, optional
+        The column of the table of labels that holds the ids.
+    """
+    table = read_raw_table(data.table) if columns and data.table is not None else None
+    covariates = {}
+    for column in columns:
+        if data.table is not None and table is not None and column in table.names:
+            covariates[column] = read_labels(LabelsSource(data.table, column, id), data, path)
+        elif isinstance(data.data, Views) and _find_view_column(column, data.data):
+            covariates[column] = read_labels(column, data, path)
+        else:
+            known = "" if table is None else f"{data.table} ({list_names(table.names)}) or of "
+            raise ValueError(f"covariate {column!r} is no column of {known}a view; name one that is")
+    return covariates
+
+
 def _find_labels(
     source: str | LabelsSource, loaded: LoadedData, path: Path, id: str | None, kind: _Kind | None
 ) -> Labels:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -20,13 +20,15 @@ from absentia.data import (
     AbsenceWarning,
     KernelViews,
     Views,
+    drop_features,
     find_repeats,
     looks_like_counts,
     numeric_columns,
     show_id,
 )
-from absentia.files import Labels, LoadedData, file_errors, read_labels
+from absentia.files import Labels, LoadedData, file_errors, read_covariates, read_labels
 from absentia.kernels import ViewKernels
+from absentia.methods import inspection
 from absentia.tasks import CLASSIFICATION, MULTILABEL, REGRESSION, TASKS, Task, space_samples, take_samples
 
 #: What labels of a kind are for.
@@ -55,6 +57,7 @@ class TrainingData:
     columns: tuple[str, ...] = ()
     n_learned: int = 0  # where these are some of the samples that were learned from
     reading: dict[str, Any] = field(default_factory=dict)  # what a model has to know to read new samples
+    covariates: pd.DataFrame = field(default_factory=pd.DataFrame)  # by id, of the samples and others
 
     @cached_property
     def validated(self) -> TrainingData:
@@ -84,18 +87,20 @@ def read_training(
     options: ViewKernelOptions,
     tasks: Sequence[Task],
     opened: LoadedData | None = None,
+    covariates: Sequence[str] = (),
 ) -> TrainingData:
     """Samples with a view and a label for one of these tasks; who has not is warned of.
 
     Where numbers alone are wanted, labels that look like classes are numbers if they can be.  `opened` is
-    what was read already.
+    what was read already; columns that are `covariates` are no features.
     """
     opened = opened or open_training(source, path, labels)
+    besides = Covariates.read(covariates, opened, path, source.id)
     kind = "numbers" if tuple(tasks) == (REGRESSION,) else None
     found = find_labels(path, source, opened, labels, kind)
     what = f"{path}: labels {labels or 'of the manifest'!r}"
     task = _check_task(found, tasks, what)
-    data, kernels = found.without(opened.data), options.make(opened)
+    data, kernels = found.without(besides.without(opened.data)), options.make(opened)
     if isinstance(data, KernelViews):
         options.refuse_kernels(path)
     kept, dropped = _select_samples(data, found, what)
@@ -112,7 +117,8 @@ def read_training(
         (*opened.notes, f"labels: {describe_labels(found)}"),
         task,
         found.columns,
-        reading=source.to_remember(opened),
+        reading=source.to_remember(opened, [f"{view}:{column}" for view, column in besides.leaves]),
+        covariates=besides.table,
     )
 
 
@@ -223,6 +229,64 @@ def _value_words(labels: Labels) -> str:
     if labels.kind == "multilabel":
         return f" ({len(labels.columns)} labels, {int(np.isnan(known).sum())} entries unknown)"
     return f" (numbers from {known.min():.6g} to {known.max():.6g})" if len(known) else ""
+
+
+# ------------------------------------------------------------------------------------- why views are absent
+
+
+@dataclass(frozen=True, eq=False)
+class Covariates:
+    """Columns that may be why views are absent, a frame by sample id, and the columns of views they are."""
+
+    table: pd.DataFrame = field(default_factory=pd.DataFrame)
+    leaves: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def read(cls, columns: Sequence[str], opened: LoadedData, path: Path, id: str | None) -> Covariates:
+        """Columns of the table of labels or of views."""
+        found = read_covariates(columns, opened, path, id=id)
+        values = {name: _label_values(labels) for name, labels in found.items()}
+        leaves = tuple(leaf for labels in found.values() for leaf in labels.leaves)
+        return cls(pd.DataFrame(values, opened.data.ids.tolist()), leaves)
+
+    def without(self, data: Any) -> Any:
+        """The data without the columns that are covariates, which are no features then."""
+        for view, column in self.leaves:
+            data = drop_features(data, view, [column])
+        return data
+
+
+def _label_values(labels: Labels) -> Array:
+    """Labels in the order of the samples, NaN or None where they are unknown."""
+    if labels.kind != "classes":
+        return labels.values
+    values = labels.values.astype(object)
+    values[~labels.known] = None
+    return values
+
+
+def explain_labelled_absence(
+    data: Views | KernelViews, labels: Labels | None, covariates: pd.DataFrame
+) -> inspection.Absence:
+    """Why views are absent, of samples some of which may have no label."""
+    if labels is None:
+        return explain_absence(data, None, "", (), covariates)
+    if labels.kind != "survival":
+        return explain_absence(data, _label_values(labels), labels.kind, labels.columns, covariates)
+    known = np.flatnonzero(labels.known)  # an unknown time is no time
+    return explain_absence(take_samples(data, known), labels.values[known], "survival", (), covariates)
+
+
+def explain_absence(
+    data: Views | KernelViews, y: Array | None, kind: str, columns: Sequence[str], covariates: pd.DataFrame
+) -> inspection.Absence:
+    """Why views are absent; `y` are labels out of `columns`, `covariates` a frame by id."""
+    ids, labels = data.ids.tolist(), cast(Any, None)
+    if y is not None and y.ndim == 1:
+        labels = pd.Series(y, ids, name=columns[0])
+    elif y is not None:
+        labels = pd.DataFrame(y, ids, ["time", "event"] if kind == "survival" else list(columns))
+    return inspection.absence(data, labels, covariates.loc[ids] if len(covariates.columns) else None)
 
 
 # ------------------------------------------------------------------------------- what is odd about data

@@ -26,7 +26,7 @@ from absentia.app._terminal import (
     say_json,
     say_paths,
 )
-from absentia.app.cli._data import TrainingData, open_costs, read_training
+from absentia.app.cli._data import TrainingData, explain_absence, open_costs, read_training
 from absentia.app.cli._fit import FitOptions
 from absentia.app.cli._flags import made_with, make_table, parameters_in_words, read_flags
 from absentia.core import limit_threads
@@ -100,7 +100,9 @@ def run_fit(
         tasks = [task for task in _TASKS if task.family == entry.family]
     page = options.page(output)
     with collect_warnings() as remarks:
-        training = read_training(data, options.source, labels, options.kernels, tasks)
+        training = read_training(
+            data, options.source, labels, options.kernels, tasks, covariates=options.covariates
+        )
         training = replace(training, task=_judged_by(training, options))
         entry = entry or training.task.find(training.task.default_method)
         given: dict[str, Any] = {"C": options.parse_C(), "options": _read_parameters(entry, options, flags)}
@@ -302,10 +304,18 @@ def _render(fit: _Fit, validation: Validation, remarks: Sequence[str]) -> str:
         "n_all": seen.n_all,
         "warnings": list(dict.fromkeys([*remarks, *more])),
         "facts": _facts(fit, validation),
+        "absence": _absence(fit),
     }
     if fit.task.name == "classes":
         return _render_classes(fit, validation, common)
     return (_render_numbers if fit.task is REGRESSION else _render_survival)(fit, validation, common)
+
+
+def _absence(fit: _Fit) -> inspection.Absence:
+    """Why views are absent, of the samples that the method is judged on."""
+    seen = fit.training.validated
+    with limit_threads(fit.options.threads, len(seen.y)):
+        return explain_absence(seen.data, seen.y, seen.task.name, seen.columns, seen.covariates)
 
 
 def _facts(fit: _Fit, validation: Validation) -> dict[str, str]:
@@ -331,6 +341,8 @@ def _facts(fit: _Fit, validation: Validation) -> dict[str, str]:
             facts[task.strength] = f"{_format_strength(own)}; {folds}"
     if task.name == "classes" and (words := decision_words(fit.fitted)):
         facts["decision"] = f"the class with the {words}"
+    if fit.options.covariates:
+        facts["covariates"] = ", ".join(fit.options.covariates)
     facts["folds"] = f"{validation.n_folds}, {task.fold_words}, seed 0"
     facts["judged on"] = f"{len(seen.y)} samples"
     facts["parameters"] = parameters_in_words(fit.fitted.get_params())

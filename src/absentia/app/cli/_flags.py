@@ -69,6 +69,13 @@ _LABELS_HELP = (
     "N/A, ? and the like are no label."
 )
 LabelsFlag = Annotated[str | None, Parameter(help=_LABELS_HELP)]
+CovariatesFlag = Annotated[
+    _Words,
+    Parameter(
+        help="Columns of the table of labels or of views (age, site, batch) that may be why views are "
+        "absent; they are no features."
+    ),
+]
 
 
 def flag_words(options: Any) -> list[str]:
@@ -133,10 +140,10 @@ class ReadOptions:
 
         return files.open_data(path, labels=labels, **self.options())
 
-    def to_remember(self, opened: LoadedData) -> dict[str, Any]:
+    def to_remember(self, opened: LoadedData, ignored: Sequence[str] = ()) -> dict[str, Any]:
         """What a model has to know to read new samples as those that it was learned from."""
         reading = {
-            "ignore": list(self.ignore),
+            "ignore": [*self.ignore, *ignored],
             "labels": opened.table.name if opened.table else None,
             "features from labels": list(self.features_from_labels),
         }
@@ -252,7 +259,16 @@ _VERB_FLAGS = [
     *("--labels", "--output", "--method", "--C", "--kernel", "--log", "--probability", "--no-probability"),
     *("--report", "--no-report", "--no-quality", "--threads", "--force", "--json", "--list", "--repair"),
     *("--id", "--views", "--layer", "--use-rep", "--ignore", "--transpose", "--features-from-labels"),
-    *("--approx", "--factors", "--std", "--quiet", "--values", "--all-values", "--fill-gaps"),
+    *(
+        "--approx",
+        "--factors",
+        "--std",
+        "--quiet",
+        "--values",
+        "--all-values",
+        "--fill-gaps",
+        "--covariates",
+    ),
 ]
 
 

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from absentia.app._terminal import escape_text, format_command, out, say, say_json, show_warning
-from absentia.app.cli._flags import DATA_HELP, JSON, LabelledReadOptions, LabelsFlag, flag_words, make_table
+from absentia.app.cli._flags import (
+    DATA_HELP,
+    JSON,
+    CovariatesFlag,
+    LabelledReadOptions,
+    LabelsFlag,
+    flag_words,
+    make_table,
+)
 
 # isort: split
 from cyclopts import Parameter
@@ -16,6 +26,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from absentia.data import Presence
     from absentia.files import Labels, LoadedData
+    from absentia.methods.inspection import Absence
 
 
 def inspect(
@@ -23,10 +34,11 @@ def inspect(
     /,
     *,
     labels: LabelsFlag = None,
+    covariates: CovariatesFlag = (),
     source: LabelledReadOptions = LabelledReadOptions(),  # noqa: B008 - it is frozen
     json: JSON = False,
 ) -> None:
-    """Show what is there: views, columns, who has what, labels, what is worth a warning; or a model.
+    """Show what is there: views, columns, who has what, why, labels, what is worth a warning; or a model.
 
     Example: absentia inspect breast/ --labels labels.csv:subtype
     """
@@ -37,35 +49,49 @@ def inspect(
 
         _show_model(data, models.describe(data), json)
         return
-    from absentia.app.cli._data import find_labels
+    from absentia.app.cli._data import Covariates, explain_labelled_absence, find_labels
+    from absentia.core import limit_threads
 
     loaded = source.open(data, labels)
     label_values = None
     if labels is not None or loaded.labels is not None:
         label_values = find_labels(data, source, loaded, labels)
+    besides = Covariates.read(covariates, loaded, data, source.id)
+    loaded = replace(loaded, data=besides.without(loaded.data))
+    features = loaded.data if label_values is None else label_values.without(loaded.data)
+    with limit_threads(None, len(features)):
+        absence = explain_labelled_absence(features, label_values, besides.table)
     if json:
-        say_json(_describe_data(loaded, label_values))
+        say_json(_describe_data(loaded, label_values) | {"absence": absence.to_dict()})
         return
     _show_data(data, loaded, label_values)
+    if not features.observed.all():
+        _show_absence(absence)
     if label_values is not None:
-        say(_suggest_command(data, labels, source, loaded, label_values))
+        say(_suggest_command(data, labels, covariates, source, loaded, label_values))
 
 
 def _suggest_command(
-    path: Path, labels_flag: str | None, source: LabelledReadOptions, loaded: LoadedData, labels: Labels
+    path: Path,
+    labels_flag: str | None,
+    covariates: Sequence[str],
+    source: LabelledReadOptions,
+    loaded: LoadedData,
+    labels: Labels,
 ) -> str:
     """Return a line with the command that learns these labels, or with the reason why ``fit`` would not."""
     from absentia.app.cli._data import explain_refusal
 
     labels_words = [] if labels_flag is None else ["--labels", labels_flag]
     arguments = [str(path), *labels_words, *flag_words(source)]
+    covariates_words = ["--covariates", *covariates] if covariates else []
     if labels.kind == "multilabel":
         return f"next:  {format_command('compare', *arguments, '-o', 'compared')}"
     label_source = labels_flag or "the labels of the manifest"
     reason = explain_refusal(labels.without(loaded.data), labels, label_source)
     if reason:
         return f"absentia fit would refuse: {escape(reason)}"
-    return f"next:  {format_command('fit', *arguments, '-o', 'model.absentia')}"
+    return f"next:  {format_command('fit', *arguments, *covariates_words, '-o', 'model.absentia')}"
 
 
 def _show_data(path: Path, loaded: LoadedData, labels: Labels | None) -> None:
@@ -124,6 +150,32 @@ def _make_pattern_table(data: Presence, max_patterns: int = 10) -> Table:
     if n_more > 0:
         table.add_row(str(counts[max_patterns:].sum()), "", f"one of {n_more} further patterns")
     return table
+
+
+def _show_absence(absence: Absence) -> None:
+    """Print how well it can be told who lacks which view, and what that means."""
+    table = make_table("view", "absent", "told from", "AUC", "95% interval", "p, corrected")
+    table.title, table.title_justify = "why absent", "left"
+    for row in absence.table.to_dict("records"):
+        if row["AUC"] == row["AUC"]:
+            numbers = [f"{row['AUC']:.2f}", f"{row['low']:.2f} to {row['high']:.2f}"]
+            cells = [escape_text(row["view"]), str(row["n absent"]), escape_text(row["from"])]
+            p = row["p corrected"]
+            table.add_row(*cells, *numbers, "<0.001" if p < 0.001 else f"{p:.3f}")
+    if table.row_count:
+        out.print(table)
+    untold = absence.table[absence.table["why not"] != ""]
+    for (view, reason), group in untold.groupby(["view", "why not"], sort=False):
+        sources = ", ".join(group["from"])
+        say(f"note: {escape_text(f'{view}: who lacks it cannot be told from {sources}: {reason}')}")
+    for note in absence.notes:
+        say(f"note: {escape_text(note)}")
+    if absence.pattern is not None:
+        say(f"who has which view alone: {escape_text(absence.pattern.words)}")
+    for sentence in absence.row_sentences:
+        say(escape_text(sentence))
+    if absence.pattern_sentence:
+        show_warning(absence.pattern_sentence)
 
 
 def _describe_groups(data: Presence) -> str:

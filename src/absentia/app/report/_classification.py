@@ -40,6 +40,7 @@ from absentia.app.report._sections import (
     FEW_NOTE,
     FEW_SAMPLES,
     PredictionStory,
+    make_absence_section,
     make_contribution_section,
     make_patterns_section,
     make_presence_section,
@@ -156,6 +157,7 @@ def render_classification(story: ClassificationStory) -> str:
         _make_next_section(story),
         _make_calibration_section(story),
         make_presence_section(story),
+        make_absence_section(story),
         _make_reading(story),
     ]
     return render_page("classification", story, _list_figures(story), sections)

@@ -21,6 +21,7 @@ from absentia.app.report._page import (
 from absentia.app.report._sections import (
     FEW_SAMPLES,
     PredictionStory,
+    make_absence_section,
     make_contribution_section,
     make_patterns_section,
     make_presence_section,
@@ -86,6 +87,7 @@ def render_numbers(story: NumbersStory) -> str:
         _make_errors_section(story),
         _make_view_section(story),
         make_presence_section(story),
+        make_absence_section(story),
         make_reading_section(_READING, story.facts),
     ]
     return render_page("regression", story, _list_figures(story), sections, style=_STYLE)

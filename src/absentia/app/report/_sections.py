@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from absentia.app.report._format import format_count, format_number, format_percent, shorten
+from absentia.app.report._format import format_count, format_number, format_p_cell, format_percent, shorten
 from absentia.app.report._page import (
+    BAR,
     Cell,
     Cells,
     Column,
     Columns,
     Row,
     Section,
+    bar_cell,
     definitions,
     few_row,
     heading,
@@ -22,10 +24,12 @@ from absentia.app.report._page import (
     name_cell,
     note,
     pattern_cell,
+    sentences,
 )
 from absentia.core import Array
 from absentia.core.linalg import invert_permutation
 from absentia.core.svg import Markup, fill
+from absentia.methods.inspection import Absence
 
 FEW_SAMPLES = 20  # below, a score may be luck
 FEW_NOTE = (
@@ -61,6 +65,8 @@ class PredictionStory:
         Sentences the user should read.
     facts : mapping of str to str
         Provenance: data set, command, version, seed, date ...
+    absence : Absence, optional
+        Why views are absent.
     """
 
     title: str
@@ -71,6 +77,7 @@ class PredictionStory:
     n_all: int = 0
     warnings: Sequence[str] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
+    absence: Absence | None = None
 
     @property
     def method(self) -> str:
@@ -194,6 +201,44 @@ def _describe_rest(patterns: _Patterns) -> str:
     samples = int(patterns.counts.sum() - patterns.counts[patterns.most_frequent].sum())
     between = " between them" if more > 1 else ""
     return f"… and {format_count(more, 'more pattern')}, with {format_count(samples, 'sample')}{between}. "
+
+
+def make_absence_section(story: PredictionStory) -> Section | None:
+    """From what it can be told who lacks a view, and what that means for the model; None: from nothing."""
+    why = story.absence
+    if why is None or not why.sentences:
+        return None
+    rows = []
+    for row in why.notable.to_dict("records"):
+        interval = f"{row['low']:.2f} to {row['high']:.2f}"
+        cells = [row["from"], format_number(int(row["n absent"])), f"{row['AUC']:.2f}", interval]
+        cells += [format_p_cell(row["p corrected"]), bar_cell(100 * (2 * row["AUC"] - 1))]
+        rows.append(Row([name_cell(row["view"]), *cells]))
+    columns: Columns = [
+        "View",
+        Column("Told from", numeric=False),
+        "Absent",
+        "AUC",
+        "95% interval",
+        "p",
+        BAR,
+    ]
+    blocks = [make_table("Why views are absent", columns, rows, "patterns absence")] if rows else []
+    if why.pattern_sentence:
+        blocks.append(sentences([f"{why.pattern_sentence[0].upper()}{why.pattern_sentence[1:]}."]))
+    blocks.append(
+        note(
+            "AUC is the area under the ROC curve of held-out predictions of who lacks the view, 0.5 by "
+            "chance (bars: above it); p is by permutation, corrected for all that was tried (Holm). "
+            f"Of {len(why.table)} rows {len(why.table) - len(rows)} are not listed: chance could make "
+            "them, or samples are too few to tell."
+        )
+    )
+    lead = (
+        "Views are not absent at random: who lacks one can be told from what else is known. Scores then "
+        "hold where samples are measured, or not, for the same reasons."
+    )
+    return Section("absence", "Why absent", "Why views are absent", lead, blocks)
 
 
 # --------------------------------------------------------------------------------------- by missing pattern

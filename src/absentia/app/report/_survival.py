@@ -22,6 +22,7 @@ from absentia.app.report._page import (
 )
 from absentia.app.report._sections import (
     PredictionStory,
+    make_absence_section,
     make_patterns_section,
     make_presence_section,
     make_reading_section,
@@ -91,6 +92,7 @@ def render_survival(story: SurvivalStory) -> str:
         _make_events_section(story),
         _make_weights_section(story),
         make_presence_section(story),
+        make_absence_section(story),
         make_reading_section(_READING, story.facts),
     ]
     return render_page("survival", story, _list_figures(story), sections, style=_STYLE)
