@@ -41,6 +41,7 @@ from absentia.app.report._sections import (
     FEW_SAMPLES,
     PredictionStory,
     make_contribution_section,
+    make_coverage_section,
     make_patterns_section,
     make_presence_section,
     make_reading_section,
@@ -155,6 +156,7 @@ def render_classification(story: ClassificationStory) -> str:
         _make_weights_section(story),
         _make_next_section(story),
         _make_calibration_section(story),
+        make_coverage_section(story, "Sets of classes", "Mean classes"),
         make_presence_section(story),
         _make_reading(story),
     ]

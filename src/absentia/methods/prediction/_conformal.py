@@ -213,6 +213,14 @@ def _find_task(estimator: Any) -> type[_Classes]:
     )
 
 
+def can_calibrate(estimator: Any) -> bool:
+    """Whether regions can be made of what an estimator predicts."""
+    try:
+        return _find_task(estimator) is not None
+    except ValueError:
+        return False
+
+
 def find_threshold(scores: Array, weights: Array, coverage: float) -> float:
     """The smallest score that at most a share ``1 - coverage`` of n samples and a new one exceed.
 
