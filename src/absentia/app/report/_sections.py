@@ -266,11 +266,11 @@ def make_coverage_section(story: PredictionStory, region: str, size: str) -> Sec
     )
     lead = (
         f"{region}, made to be right for {promised} of the samples that have the same views: how often "
-        "they were, out of fold, each calibrated by the other folds alone. Plain ones are made to be right on "
-        "average over all samples."
+        "they were, out of fold, each calibrated by the other folds alone. Plain ones are made to be "
+        "right on average over all samples."
     )
     dash = "A dash: some have no end, for want of samples. " if DASH in "".join(total) else ""
-    words = "The model in the file gives such regions of any coverage: absentia predict --coverage."
+    words = "absentia predict --coverage gives the like of new samples, of this or any other coverage."
     blocks = [table, note(f"{dash}{words} {describe_dots(story.names)}")]
     return Section("coverage", "Promised and reached", "Promised and reached", lead, blocks)
 
