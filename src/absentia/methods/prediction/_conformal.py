@@ -72,6 +72,7 @@ from absentia.methods.learning import SurvivalModel, subset
 
 _MAX_PATTERNS = 64  # that are calibrated; all there can be, of up to six views
 _MAX_SCORES = 2000  # of a pattern; coverage is known to 0.7 points then
+_MAX_ROWS = 1000  # that are predicted at a time
 _LEVEL = 0.95  # of the intervals around the coverage that was reached
 
 
@@ -415,11 +416,14 @@ class HeldOutScores:
     def read(self, model: Any, rows: Any, train: Array, test: Array) -> None:
         """Scores of the samples `test`, given as `rows`, by a model of the samples `train`."""
         keep = self.patterns if self.by == "pattern" else np.ones_like(self.patterns)
-        for p in np.flatnonzero(keep.any(axis=1)):
-            local = np.flatnonzero(self.members[2 * p : 2 * p + 2, test].any(axis=0))
-            if len(local):
-                part = _hide(rows[local], self.names, np.tile(keep[p], (len(local), 1)))
-                self.scores[p, test[local]] = self.task.score(model, part, self.y[test[local]])
+        scored = (
+            self.members[:, test].reshape(len(keep), 2, len(test)).any(axis=1) & keep.any(axis=1)[:, None]
+        )
+        pairs = np.argwhere(scored)  # of a pattern and a sample
+        for start in range(0, len(pairs), _MAX_ROWS):
+            pattern, local = pairs[start : start + _MAX_ROWS].T
+            part = _hide(rows[local], self.names, keep[pattern])
+            self.scores[pattern, test[local]] = self.task.score(model, part, self.y[test[local]])
         if self.judged is not None:
             rest = self._calibrate(train, np.zeros(len(train)))  # how many scores there will be is enough
             groups = rest.find_groups(rows, self.judged)
