@@ -201,6 +201,7 @@ def test_blocks_of_any_size_give_one_table(folder, monkeypatch):
     assert [row["set"] for row in lines] == [row["set"] for row in rows]
 
 
+@pytest.mark.slow
 def test_kernels_are_calibrated_as_features_are(folder, tmp_path):
     views, targets = make_cohort(150, 0)
     makes = absentia.ViewKernels("rbf")
