@@ -70,20 +70,12 @@ def predict(
     check_number("--threads", threads, 1, MAX_PROCESSES)
     check_coverage(coverage)
     printed = output == _STANDARD_OUTPUT
-    if printed and json:
-        raise ValueError("-o - prints the table, and --json something else; choose one")
-    if not printed:
-        check_ending(output, "the output", ".csv", *container_endings(new))
-        check_outputs([model, new], [output], force)
+    _check_output(output, model, new, json, force)
     from absentia import files
     from absentia.core import limit_threads
 
     fitted = _load_model(model)
-    if coverage is not None and not hasattr(fitted.classifier, "calibration_"):
-        raise ValueError(
-            f"{model}: the model has no calibration, which --coverage wants; fit it again with "
-            "absentia fit --coverage"
-        )
+    _check_calibration(model, fitted, coverage)
     reading = source.options_as_trained(new, files.read_state(model)[1]["about"].get("reading"))
     data = _as_trained(fitted, files.read_new(new, **reading), new)
     with limit_threads(threads, len(fitted.classifier.ids_)):
@@ -112,6 +104,15 @@ def predict(
     return say_paths(predictions=None if printed else output)
 
 
+def _check_output(output: Path, model: Path, new: Path, json: bool, force: bool) -> None:
+    """Refuse, before any work, what could not be written or printed."""
+    if output != _STANDARD_OUTPUT:
+        check_ending(output, "the output", ".csv", *container_endings(new))
+        check_outputs([model, new], [output], force)
+    elif json:
+        raise ValueError("-o - prints the table, and --json something else; choose one")
+
+
 def _find_task(model: Model) -> Task:
     from absentia.tasks import CLASSIFICATION, find_task
 
@@ -124,6 +125,15 @@ def _decision_sentences(model: Model) -> list[str]:
 
     words = decision_words(model.classifier) if _find_task(model) is CLASSIFICATION else ""
     return [f"the class is that with the {words}"] if words else []
+
+
+def _check_calibration(path: Path, model: Model, coverage: float | None) -> None:
+    """Refuse a coverage of a model that has no scores of samples held out."""
+    if coverage is not None and not hasattr(model.classifier, "calibration_"):
+        raise ValueError(
+            f"{path}: the model has no calibration, which --coverage wants; fit it again with "
+            "absentia fit --coverage"
+        )
 
 
 def _coverage_sentences(model: Model, coverage: float | None, vacuous: int, n: int) -> list[str]:

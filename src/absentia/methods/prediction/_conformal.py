@@ -416,10 +416,8 @@ class HeldOutScores:
     def read(self, model: Any, rows: Any, train: Array, test: Array) -> None:
         """Scores of the samples `test`, given as `rows`, by a model of the samples `train`."""
         keep = self.patterns if self.by == "pattern" else np.ones_like(self.patterns)
-        scored = (
-            self.members[:, test].reshape(len(keep), 2, len(test)).any(axis=1) & keep.any(axis=1)[:, None]
-        )
-        pairs = np.argwhere(scored)  # of a pattern and a sample
+        usable = keep.any(axis=1, keepdims=True)
+        pairs = np.argwhere((self.members[0::2, test] | self.members[1::2, test]) & usable)
         for start in range(0, len(pairs), _MAX_ROWS):
             pattern, local = pairs[start : start + _MAX_ROWS].T
             part = _hide(rows[local], self.names, keep[pattern])
