@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import entropy
 
-from absentia import AbsentClassifier, AverageKernelSVC, EarlyFusionClassifier, ViewKernels
+from absentia import AbsentClassifier, AverageKernelSVC, EarlyFusionClassifier, ViewKernels, Views
 from absentia.experiment import _validation, count_steps
 from absentia.experiment import cross_validate as cross_validate_task
 from absentia.experiment._validation import predict_without_each
@@ -179,3 +179,32 @@ def test_only_the_least_certain_are_tried_where_there_are_many(monkeypatch):
     lacking = np.flatnonzero(~views.observed.all(axis=1))
     doubt = entropy(judged.probabilities, axis=1)
     assert doubt[list(samples)].mean() > doubt[lacking].mean()
+
+
+@pytest.mark.parametrize("by", ["pattern", "none"])
+def test_sets_are_judged_by_the_scores_of_other_folds_alone(by):
+    """Counted by hand: samples of one pattern, or all, that are in another fold, rank the classes of each."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=160)
+    y = np.digitize(z + rng.normal(size=160), [-0.5, 0.5])
+    observed = np.column_stack([np.ones(160, bool), np.arange(160) % 3 > 0])
+    views = Views.from_dict({"a": rng.normal(size=(160, 2)), "b": z[:, None]}, observed=observed)
+    plan = Plan(EarlyFusionClassifier("logistic", C=0.1))
+    judged = cross_validate_task(CLASSIFICATION, views, y, {"own": plan}, coverage=0.8)
+    proba, classes = judged.probabilities, np.unique(y)
+    own = 1 - proba[np.arange(160), np.searchsorted(classes, y)]
+    missed, size = np.zeros(160, bool), np.zeros(160)
+    for i in range(160):
+        others = judged.fold != judged.fold[i]
+        if by == "pattern":
+            others &= (views.observed == views.observed[i]).all(axis=1)
+        rank = int(np.ceil(0.8 * (others.sum() + 1) - 1e-9))
+        members = (1 - proba[i] <= np.sort(own[others])[rank - 1] + 1e-12) | (proba[i] == proba[i].max())
+        missed[i], size[i] = y[i] not in classes[members], members.sum()
+    regions = judged.held_out[by].judge()
+    np.testing.assert_array_equal(regions.missed, missed)
+    np.testing.assert_array_equal(regions.size, size)
+    rows = np.asarray(views.observed.all(axis=1))
+    reached, low, high = regions.measure_coverage(rows)
+    assert reached == pytest.approx(1 - missed[rows].mean())
+    assert low < reached < high

@@ -20,6 +20,12 @@ def check_number(
     raise ValueError(f"{flag} is a {kind} {wanted}, not {value}")
 
 
+def check_coverage(coverage: float | None) -> None:
+    """Refuse what is no share of samples; None was not given."""
+    if coverage is not None and not 0 < coverage < 1:
+        raise ValueError(f"--coverage is a number above 0 and below 1, not {coverage}")
+
+
 # ---------------------------------------------------------------------------------------------- places
 
 

@@ -8,9 +8,9 @@ from one more view; that, too, is said by models that have not seen them.
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.stats import entropy
@@ -20,6 +20,7 @@ from absentia.data import KernelViews, Views
 from absentia.kernels import ViewKernels
 from absentia.methods import inspection
 from absentia.methods.models import Model
+from absentia.methods.prediction import HeldOutScores
 from absentia.tasks import Plan, Predictions, Task, make_kernels, order_samples, take_samples
 
 MAX_GAIN_SAMPLES = 60  # whose absent views are tried, those of least certainty first
@@ -55,6 +56,8 @@ class Validation:
         Of the first method.
     gains : sequence of Gain, optional
         What one more view is worth; None: it cannot be told.
+    held_out : mapping of str to HeldOutScores
+        Of the first method, where a coverage was asked for: calibrated by "pattern", and by "none".
     """
 
     said: Mapping[str, Predictions]
@@ -63,6 +66,7 @@ class Validation:
     without: Array | None = None
     scores: Array | None = None
     gains: Sequence[Gain] | None = None
+    held_out: Mapping[str, HeldOutScores] = field(default_factory=dict)
 
     @property
     def predicted(self) -> dict[str, Array]:
@@ -91,8 +95,12 @@ def cross_validate(
     plans: Mapping[str, Plan],
     tick: Callable[[], None] = lambda: None,
     seed: int = 0,
+    coverage: float | None = None,
 ) -> Validation:
-    """Out-of-fold predictions of each of the `plans`, of which the first is judged, on the same folds."""
+    """Out-of-fold predictions of each of the `plans`, of which the first is judged, on the same folds.
+
+    With a `coverage`, the first is calibrated too, and prediction sets of that coverage are judged.
+    """
     y = task.align_targets(data, y)
     plans = {name: plan.suit(data) for name, plan in plans.items()}
     first = next(iter(plans))
@@ -101,6 +109,7 @@ def cross_validate(
     said: dict[str, list[Predictions]] = {name: [] for name in (*plans, task.prior_name)}
     strengths: dict[str, list[Any]] = {name: [] for name in plans}
     details = _Details(task, data, y, len(cut))
+    held_out = {} if coverage is None else _collect_scores(plans[first], data, y, order, coverage)
     fold = np.zeros(len(y), dtype=int)
     for k, (train, test) in enumerate(cut):
         fold[test] = k
@@ -112,13 +121,21 @@ def cross_validate(
                 said[name].append(task.predict(fitted, rows))
                 if name == first:
                     details.read(fitted, kernels, rows, said[name][-1], train, test)
+                    for scores in held_out.values():
+                        scores.read(fitted, rows, train, test)
             if (strength := task.find_strength(fitted)) is not None:
                 strengths[name].append(strength)
         said[task.prior_name].append(task.predict_prior(y[train], len(test)))
     place = np.argsort(np.concatenate([test for _, test in cut]))
     used = {name: tuple(values) for name, values in strengths.items()}
     joined = {name: Predictions.join(parts, place) for name, parts in said.items()}
-    return Validation(joined, fold, used, **details.fields())
+    return Validation(joined, fold, used, held_out=held_out, **details.fields())
+
+
+def _collect_scores(plan: Plan, data: Any, y: Array, order: Array, coverage: float) -> dict[str, Any]:
+    """What is to collect scores of samples held out, by pattern of views and of all together."""
+    by: tuple[Literal["pattern", "none"], ...] = ("pattern", "none")
+    return {name: HeldOutScores(plan.estimator, data, y, order, name, judged=coverage) for name in by}
 
 
 class _Fold:

@@ -241,6 +241,17 @@ class Task:
         values = self.predict(fitted, rows).values
         return [[f"{value:.6g}"] for value in values], self._remarks(fitted, rows)
 
+    region_columns: ClassVar[tuple[str, ...]] = ("low", "high")  # of :meth:`region_rows`
+
+    def region_rows(self, fitted: Any, rows: Any, coverage: float) -> tuple[list[list[str]], int]:
+        """What samples may be, with a coverage, as it is written; and of how many it says nothing.
+
+        That is an empty cell where there is no bound, and never an empty one where there is.
+        """
+        regions = fitted.calibration_.predict_regions(fitted, rows, coverage).reshape(len(rows), -1)
+        cells = [[f"{end:.6g}" if np.isfinite(end) else "" for end in row] for row in regions]
+        return cells, sum(not any(row) for row in cells)
+
     def _remarks(self, fitted: Any, rows: Any) -> list[str]:
         return [self.no_view if blind else "" for blind in fitted.unusable(rows)]
 

@@ -78,6 +78,7 @@ class Classification(Task):
     no_view = "no usable view: prior returned"
     strength, fold_words = "C", "stratified by class"
     predicted_words = "classified"
+    region_columns = ("set",)
 
     def __init__(self, decision: Any = "balanced", score: str | None = None) -> None:
         self.decision = decision
@@ -165,6 +166,17 @@ class Classification(Task):
             [str(value), *(f"{x:.6g}" for x in row)] for value, row in zip(values, numbers, strict=True)
         ]
         return cells, remarks
+
+    def region_rows(self, fitted: Any, rows: Any, coverage: float) -> tuple[list[list[str]], int]:
+        """Names of the classes that may be, in the order of ``classes_``; all of them are "any"."""
+        names = [str(label) for label in np.asarray(fitted.classes_).tolist()]
+        sets = fitted.calibration_.predict_regions(fitted, rows, coverage)
+        whole = " | ".join(names) if "any" in names else "any"
+        cells = [
+            [whole if row.all() else " | ".join(name for name, has in zip(names, row, strict=True) if has)]
+            for row in sets
+        ]
+        return cells, int(sets.all(axis=1).sum())
 
     def predict_prior(self, train: Array, n: int) -> Predictions:
         """The most frequent class, or that of least cost."""

@@ -49,6 +49,7 @@ class SurvivalAnalysis(Task):
     no_view = "no usable view: mean risk returned"
     strength, fold_words = "alpha", "with their share of the events"
     predicted_words = "with a risk"
+    region_columns = ("low",)
 
     def check_targets(self, y: Array) -> None:
         events = int(np.asarray(y)[:, 1].sum()) if len(y) else 0
@@ -87,6 +88,11 @@ class SurvivalAnalysis(Task):
         survival = fitted.predict_survival_function(rows, _event_quartiles(fitted))
         cells = [[f"{x:.6g}" for x in row] for row in np.column_stack([risk, survival])]
         return cells, self._remarks(fitted, rows)
+
+    def region_rows(self, fitted: Any, rows: Any, coverage: float) -> tuple[list[list[str]], int]:
+        """Times before which the event is not expected; zero says nothing."""
+        cells, _ = super().region_rows(fitted, rows, coverage)
+        return cells, sum(float(low) == 0 for (low,) in cells)
 
     def predict(self, fitted: Any, rows: Any) -> Predictions:
         """Risks, and survival at deciles of the times of training at which something happened."""

@@ -319,6 +319,36 @@ def test_no_set_is_empty():
     np.testing.assert_array_equal(model.classes_[sets.argmax(axis=1)], model.estimator_.predict(views))
 
 
+@pytest.mark.parametrize("task", ESTIMATORS)
+def test_another_coverage_can_be_asked_for_than_that_of_the_fit(task):
+    """As if it had been fitted with it, patterns that have too few samples for it included."""
+    views, z, rng = make_data(120)
+    views = keep_weak(views, np.arange(0, 120, 4))
+    y = make_targets(z, rng, task)
+    model = ConformalSets(ESTIMATORS[task], 0.6).fit(views, y)
+    method = {"classes": "predict_set", "numbers": "predict_interval", "survival": "predict_lower"}[task]
+    for coverage in (0.6, 0.9, 0.97):  # the last takes 33 samples, and 30 lack the strong view
+        other = ConformalSets(ESTIMATORS[task], coverage).fit(views, y)
+        np.testing.assert_array_equal(
+            getattr(model, method)(views, coverage), getattr(other, method)(views)
+        )
+        assert model.coverage_by_pattern(views, y, coverage).equals(other.coverage_by_pattern(views, y))
+    assert other.n_calibration_.tolist() != model.n_calibration_.tolist()
+    with pytest.raises(ValueError, match="coverage must be a number above 0 and below 1, not"):
+        getattr(model, method)(views, 1.2)
+
+
+def test_many_scores_are_thinned_alike_whatever_the_order(monkeypatch):
+    monkeypatch.setattr("absentia.methods.prediction._conformal._MAX_SCORES", 50)
+    views, z, rng = make_data(120)
+    y = make_targets(z, rng, "numbers")
+    model = ConformalSets(RIDGE).fit(views, y)
+    assert model.n_calibration_.tolist() == [50] * 4
+    order = rng.permutation(120)
+    again = ConformalSets(RIDGE).fit(views[order], y[order])
+    np.testing.assert_allclose(again.calibration_.scores, model.calibration_.scores, rtol=1e-6)
+
+
 # ------------------------------------------------------------------------------------- files and kernels
 
 

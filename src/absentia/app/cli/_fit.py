@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from absentia.app._checks import MAX_PROCESSES, check_ending, check_number, check_outputs
+from absentia.app._checks import MAX_PROCESSES, check_coverage, check_ending, check_number, check_outputs
 from absentia.app._terminal import out
 from absentia.app.cli._flags import (
     DATA_HELP,
@@ -47,10 +47,13 @@ class FitOptions:
         so that it is best.
     costs
         Table of costs of mistakes, true classes in rows and predicted ones in columns, by name.
+    coverage
+        Share of new samples that prediction sets are to cover, 0.9 by default: the report says what was
+        reached.  That of predict --coverage may be another.
     report
         Where to write the HTML report; by default beside the model.
     no_report
-        No report, and so no cross-validation of the method and the baselines.
+        No report, and so no cross-validation of the method and the baselines, and no prediction sets.
     """
 
     method: str | None = None
@@ -61,6 +64,7 @@ class FitOptions:
     probability: bool = True
     score: str | None = None
     costs: Path | None = None
+    coverage: float | None = None
     report: Path | None = None
     no_report: Switch = False
     threads: Threads = None
@@ -111,6 +115,7 @@ def fit(
     if data is None or output is None:
         raise ValueError("DATA, --labels and -o MODEL.absentia are wanted; see absentia fit --help")
     check_number("--threads", options.threads, 1, MAX_PROCESSES)
+    check_coverage(options.coverage)
     options.kernels.check_names()
     _check_files(data, labels, output, options)
     from absentia.app.cli._fitting import run_fit
@@ -134,6 +139,8 @@ def _check_files(data: Path, labels: str | None, output: Path, options: FitOptio
     check_ending(output, "the model", ".absentia", ".npz")
     if options.no_report and options.report is not None:
         raise ValueError("--report and --no-report exclude one another")
+    if options.no_report and options.coverage is not None:
+        raise ValueError("--coverage is calibrated in the folds of the report; leave out --no-report")
     page = options.page(output)
     named = [] if labels is None else [labels, labels.rpartition(":")[0] or labels]
     check_outputs([data, *map(Path, named)], [output, page], options.force)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ from absentia.kernels import ViewKernels
 from absentia.methods import inspection, models
 from absentia.methods.catalogue import Entry, find, offered
 from absentia.methods.models import Model
+from absentia.methods.prediction import Regions, can_calibrate
 from absentia.tasks import (
     CLASSIFICATION,
     REGRESSION,
@@ -47,9 +49,11 @@ from absentia.tasks import (
     Task,
     choose_decision,
     decision_words,
+    take_samples,
 )
 
 _TASKS = (CLASSIFICATION, REGRESSION, SURVIVAL)
+_COVERAGE = 0.9  # of prediction sets, unless another is asked for
 _LONG_SECONDS = 10.0  # from which on it is said how long something takes
 _FAMILIES = tuple(task.family for task in _TASKS)
 
@@ -75,9 +79,7 @@ class _Fit:
     @property
     def fitted(self) -> Any:
         """The method itself, without kernels before it."""
-        if isinstance(self.model, Model):
-            return self.model.classifier
-        return self.model[-1] if isinstance(self.model, Pipeline) else self.model
+        return _get_method(self.model)
 
     @property
     def scores(self) -> dict[str, dict[str, Any]]:
@@ -86,6 +88,21 @@ class _Fit:
             return {}
         seen = self.training.validated
         return self.task.judge(seen.y, self.validation.said, self.validation.fold)
+
+    @cached_property
+    def regions(self) -> dict[str, Regions]:
+        """Prediction sets of samples that were not seen, calibrated by pattern and by none."""
+        held_out = {} if self.validation is None else self.validation.held_out
+        return {by: scores.judge() for by, scores in held_out.items()}
+
+    @property
+    def coverage(self) -> dict[str, float]:
+        """What prediction sets of samples that were not seen promised and reached."""
+        if not self.regions:
+            return {}
+        regions = self.regions["pattern"]
+        reached = regions.measure_coverage(np.ones(len(regions.y), bool))
+        return {"promised": regions.promised, **dict(zip(("reached", "low", "high"), reached, strict=True))}
 
 
 def run_fit(
@@ -110,7 +127,7 @@ def run_fit(
             given["probability"] = options.probability
         plan = training.task.plan(entry, training.data, training.kernels, **given)
         with limit_threads(options.threads, len(training.y)):
-            model, validation = _learn(plan, training, validate=page is not None)
+            model, validation = _learn(plan, training, _find_coverage(plan, options), page is not None)
     fit = _Fit(data, labels, output, options, entry, plan, training, model, validation)
     _write(fit, page, remarks)
     if options.json:
@@ -147,8 +164,23 @@ def _read_parameters(entry: Entry, options: FitOptions, flags: Mapping[str, str]
     return parameters
 
 
-def _learn(plan: Plan, training: TrainingData, validate: bool) -> tuple[Any, Validation | None]:
-    """The model of all samples, and how it does on samples that it has not seen, beside baselines."""
+def _find_coverage(plan: Plan, options: FitOptions) -> float | None:
+    """What prediction sets are to cover; None: the method gives nothing that they can be made of."""
+    if can_calibrate(plan.estimator):
+        return options.coverage or _COVERAGE
+    if options.coverage is not None:
+        more = "; leave out --no-probability" if not options.probability else "; take another method"
+        raise ValueError(f"--coverage wants probabilities, which method {plan.name!r} does not give{more}")
+    return None
+
+
+def _learn(
+    plan: Plan, training: TrainingData, coverage: float | None, validate: bool
+) -> tuple[Any, Validation | None]:
+    """The model of all samples, and how it does on samples that it has not seen, beside baselines.
+
+    With a `coverage` the folds calibrate it, too.
+    """
     task, seen = training.task, training.validated
     plans = {plan.name: plan, **task.baseline_plans(plan, seen.data)} if validate else {}
     with step_bar(plan.name, experiment.count_steps(task, plan, plans, seen.y)) as tick:
@@ -162,7 +194,25 @@ def _learn(plan: Plan, training: TrainingData, validate: bool) -> tuple[Any, Val
                 f"fitted; judging it in folds beside baselines takes about {format_seconds(seconds)} more"
             )
             err.print(f"{words} (--no-report: not at all)", soft_wrap=True)
-        return model, experiment.cross_validate(task, seen.data, seen.y, plans, tick)
+        validation = experiment.cross_validate(task, seen.data, seen.y, plans, tick, coverage=coverage)
+    if coverage is not None:
+        _calibrate(model, training.data, validation)
+    return model, validation
+
+
+def _calibrate(model: Any, data: Any, validation: Validation) -> None:
+    """Give the fitted method the scores of samples held out, which ``predict --coverage`` reads."""
+    kernels = model[0] if isinstance(model, Pipeline) else None
+    whole = model if isinstance(model, Model) else Model(_get_method(model), kernels)
+    first = whole.rows(take_samples(data, np.arange(1), np.arange(len(data))))
+    whole.classifier.calibration_ = validation.held_out["pattern"].calibrate(whole.classifier, first)
+
+
+def _get_method(model: Any) -> Any:
+    """The method itself, without kernels before it."""
+    if isinstance(model, Model):
+        return model.classifier
+    return model[-1] if isinstance(model, Pipeline) else model
 
 
 def _write(fit: _Fit, page: Path | None, remarks: Sequence[str]) -> None:
@@ -201,6 +251,11 @@ def _say_how_it_went(fit: _Fit) -> None:
         out.print(_weight_table(fitted))
     if fit.scores:
         out.print(_score_table(fit.scores))
+    if fit.coverage:
+        promised, *reached = (100 * share for share in fit.coverage.values())
+        share, low, high = reached
+        words = f"{promised:g} % promised, {share:.1f} % reached out of fold ({low:.1f} to {high:.1f})"
+        say(f"prediction sets (predict --coverage): {words}")
 
 
 def _summary_parts(fit: _Fit) -> list[str]:
@@ -241,7 +296,7 @@ def _as_json(fit: _Fit, page: Path | None) -> dict[str, Any]:
         single = len(next(iter(plain.values()))) == 1
         key = f"cross-validated {fit.task.main_score}" if single else "cross-validated"
         document[key] = {name: row[fit.task.main_score] if single else row for name, row in plain.items()}
-    return document
+    return document | ({"coverage": fit.coverage} if fit.coverage else {})
 
 
 def _as_plain(value: Any) -> Any:
@@ -305,6 +360,7 @@ def _render(fit: _Fit, validation: Validation, remarks: Sequence[str]) -> str:
         "warnings": list(dict.fromkeys([*remarks, *more])),
         "facts": _facts(fit, validation),
         "absence": _absence(fit),
+        "regions": fit.regions,
     }
     if fit.task.name == "classes":
         return _render_classes(fit, validation, common)

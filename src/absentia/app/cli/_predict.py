@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
-from absentia.app._checks import MAX_PROCESSES, check_ending, check_number, check_outputs
+from absentia.app._checks import MAX_PROCESSES, check_coverage, check_ending, check_number, check_outputs
 from absentia.app._progress import step_bar
 from absentia.app._terminal import err, escape_text, out, say_json, say_paths
 from absentia.app.cli._flags import DATA_HELP, JSON, Force, ReadOptions, Threads, container_endings
@@ -39,6 +39,7 @@ def predict(
     *,
     output: Annotated[Path, Parameter(alias="-o", allow_leading_hyphen=True)],
     source: ReadOptions = ReadOptions(),  # noqa: B008 - it is frozen
+    coverage: float | None = None,
     json: JSON = False,
     threads: Threads = None,
     force: Force = False,
@@ -51,8 +52,9 @@ def predict(
     had it), flag (empty if there is nothing to say); of numbers, predicted alone; of survival, risk
     (higher is worse) and `survival=<time>` instead of classes.  Predicted is the class with the largest
     probability, or with the largest probability times weight or the least expected cost, where the flag
-    says the weights or costs.  An id or a class that a spreadsheet would take for a formula (= + - @
-    first) stands behind an apostrophe.
+    says the weights or costs.  With --coverage also set (classes that may be, a | b, or any), of numbers
+    low and high, of survival low (the event is not expected before).  An id or a class that a spreadsheet
+    would take for a formula (= + - @ first) stands behind an apostrophe.
 
     Parameters
     ----------
@@ -61,27 +63,28 @@ def predict(
     output
         The .csv file to write; - prints the table. For .h5mu and .h5ad also a file of that kind, the one
         that came with predictions in obs.
+    coverage
+        The share of new samples, among those with the same views, whose class, number or time is to be
+        among what is said: 0.9, say.
     """
     check_number("--threads", threads, 1, MAX_PROCESSES)
+    check_coverage(coverage)
     printed = output == _STANDARD_OUTPUT
-    if printed and json:
-        raise ValueError("-o - prints the table, and --json something else; choose one")
-    if not printed:
-        check_ending(output, "the output", ".csv", *container_endings(new))
-        check_outputs([model, new], [output], force)
+    _check_output(output, model, new, json, force)
     from absentia import files
     from absentia.core import limit_threads
 
     fitted = _load_model(model)
+    _check_calibration(model, fitted, coverage)
     reading = source.options_as_trained(new, files.read_state(model)[1]["about"].get("reading"))
     data = _as_trained(fitted, files.read_new(new, **reading), new)
     with limit_threads(threads, len(fitted.classifier.ids_)):
         try:
             matched = _matched_sentences(fitted, data)
             if output.suffix in container_endings(new):
-                flagged = _write_container(output, fitted, data, new)
+                flagged, vacuous = _write_container(output, fitted, data, new, coverage)
             else:
-                flagged = _write_predictions(output, fitted, data)
+                flagged, vacuous = _write_predictions(output, fitted, data, coverage)
         except ValueError as error:
             raise ValueError(f"{new}: {error}") from error
         except (TypeError, AttributeError, LookupError, ArithmeticError) as error:
@@ -91,13 +94,23 @@ def predict(
                 "fit it again, and if that does not help, report it"
             ) from error
     if json:
-        return say_json(
-            {"samples": len(data), "flagged": flagged, "matched": matched, "predictions": str(output)}
-        )
+        covered = {} if coverage is None else {"coverage": coverage, "nothing said": vacuous}
+        document = {"samples": len(data), "flagged": flagged, "matched": matched, **covered}
+        return say_json(document | {"predictions": str(output)})
     done = f"{len(data)} samples {_find_task(fitted).predicted_words}, {flagged} flagged"
-    for sentence in [*matched, *_decision_sentences(fitted), done]:
+    sets = _coverage_sentences(fitted, coverage, vacuous, len(data))
+    for sentence in [*matched, *_decision_sentences(fitted), done, *sets]:
         (err if printed else out).print(escape_text(sentence), soft_wrap=True)
     return say_paths(predictions=None if printed else output)
+
+
+def _check_output(output: Path, model: Path, new: Path, json: bool, force: bool) -> None:
+    """Refuse, before any work, what could not be written or printed."""
+    if output != _STANDARD_OUTPUT:
+        check_ending(output, "the output", ".csv", *container_endings(new))
+        check_outputs([model, new], [output], force)
+    elif json:
+        raise ValueError("-o - prints the table, and --json something else; choose one")
 
 
 def _find_task(model: Model) -> Task:
@@ -112,6 +125,27 @@ def _decision_sentences(model: Model) -> list[str]:
 
     words = decision_words(model.classifier) if _find_task(model) is CLASSIFICATION else ""
     return [f"the class is that with the {words}"] if words else []
+
+
+def _check_calibration(path: Path, model: Model, coverage: float | None) -> None:
+    """Refuse a coverage of a model that has no scores of samples held out."""
+    if coverage is not None and not hasattr(model.classifier, "calibration_"):
+        raise ValueError(
+            f"{path}: the model has no calibration, which --coverage wants; fit it again with "
+            "absentia fit --coverage"
+        )
+
+
+def _coverage_sentences(model: Model, coverage: float | None, vacuous: int, n: int) -> list[str]:
+    """What is promised of the columns that a coverage adds, and of how many samples they say nothing."""
+    if coverage is None:
+        return []
+    columns = _find_task(model).region_columns
+    words = [f"{', '.join(columns)}: to hold for {100 * coverage:g} % of samples with the same views"]
+    if vacuous:
+        how = {"set": "any class may be", "low": "low is 0", "high": "low and high are empty"}[columns[-1]]
+        words.append(f"of {vacuous} of {n} samples nothing can be said so surely: {how}")
+    return words
 
 
 def _load_model(path: Path) -> Model:
@@ -193,21 +227,26 @@ def _coding(model: Model) -> Any:
     return model.classifier._coding if model.kernels is None else model.kernels._coding
 
 
-def _write_predictions(output: Path, model: Model, data: Views | KernelViews) -> int:
-    """Classify block after block into a table, whole or not at all; how many samples are flagged.
+def _write_predictions(
+    output: Path, model: Model, data: Views | KernelViews, coverage: float | None
+) -> tuple[int, int]:
+    """Classify block after block into a table, whole or not at all.
+
+    Returns how many samples are flagged, and of how many a set or an interval says nothing.
 
     In memory are one block's kernels against the training samples, whatever the number of samples.
     """
     from absentia import files
 
-    flagged = 0
+    flagged = vacuous = 0
 
     def save(file: BinaryIO) -> None:
-        nonlocal flagged
-        file.writelines(files.csv_rows([_prediction_header(model)]))
-        for lines in _by_block(model, data):
+        nonlocal flagged, vacuous
+        file.writelines(files.csv_rows([_prediction_header(model, coverage)]))
+        for lines, nothing in _by_block(model, data, coverage):
             file.writelines(files.csv_rows(lines))
             flagged += sum(bool(line[-1]) for line in lines)
+            vacuous += nothing
 
     if output == _STANDARD_OUTPUT:
         whole = io.BytesIO()  # all of it, or nothing
@@ -215,26 +254,31 @@ def _write_predictions(output: Path, model: Model, data: Views | KernelViews) ->
         sys.stdout.buffer.write(whole.getvalue())
     else:
         files.write_atomically(output, save)
-    return flagged
+    return flagged, vacuous
 
 
-def _write_container(output: Path, model: Model, data: Views | KernelViews, file: Path) -> int:
-    """The container that the samples came from, with predictions in its obs; how many are flagged."""
+def _write_container(
+    output: Path, model: Model, data: Views | KernelViews, file: Path, coverage: float | None
+) -> tuple[int, int]:
+    """The container that the samples came from, with predictions in its obs; counts as of a table."""
     from absentia import files
 
-    lines = [line for block in _by_block(model, data) for line in block]
-    texts = {"flag", "predicted"} if _find_task(model).name == "classes" else {"flag"}
+    blocks = list(_by_block(model, data, coverage))
+    lines = [line for block, _ in blocks for line in block]
+    texts = {"flag", "set", "predicted"} if _find_task(model).name == "classes" else {"flag"}
     columns = {
-        f"absentia_{name}": [line[k] if name in texts else float(line[k]) for line in lines]
-        for k, name in enumerate(_prediction_header(model))
+        f"absentia_{name}": [line[k] if name in texts else float(line[k] or "nan") for line in lines]
+        for k, name in enumerate(_prediction_header(model, coverage))
         if name != "id" and not name.startswith("view=")
     }
     files.write_mudata(output, data.to_mudata(files.read_mudata(file), obs=columns))
-    return sum(bool(line[-1]) for line in lines)
+    return sum(bool(line[-1]) for line in lines), sum(nothing for _, nothing in blocks)
 
 
-def _by_block(model: Model, data: Views | KernelViews) -> Iterator[list[list[Any]]]:
-    """Lines of the table, those of some samples at a time."""
+def _by_block(
+    model: Model, data: Views | KernelViews, coverage: float | None
+) -> Iterator[tuple[list[list[Any]], int]]:
+    """Lines of the table, those of some samples at a time, and of how many a set says nothing."""
     from absentia.data import AbsenceWarning
 
     # as many samples as fill a block with kernels of every view against the training samples
@@ -244,24 +288,34 @@ def _by_block(model: Model, data: Views | KernelViews) -> Iterator[list[list[Any
         for start in range(0, len(data), rows):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", AbsenceWarning)  # said in full by _matched_sentences
-                lines = list(_prediction_lines(model, model.rows(data[start : start + rows])))
-            yield lines
+                block = _prediction_lines(model, model.rows(data[start : start + rows]), coverage)
+            yield block
             tick()
 
 
-def _prediction_header(model: Model) -> list[str]:
+def _prediction_header(model: Model, coverage: float | None) -> list[str]:
     """The first line of the table of predictions."""
-    columns = _find_task(model).output_columns(model.classifier)
-    return ["id", *columns, *(f"view={name}" for name in model.names), "flag"]
+    task = _find_task(model)
+    regions = () if coverage is None else task.region_columns
+    views = (f"view={name}" for name in model.names)
+    return ["id", *task.output_columns(model.classifier), *regions, *views, "flag"]
 
 
-def _prediction_lines(model: Model, rows: Views | KernelViews) -> Iterator[list[Any]]:
-    """The lines of these samples in the table of predictions."""
+def _prediction_lines(
+    model: Model, rows: Views | KernelViews, coverage: float | None
+) -> tuple[list[list[Any]], int]:
+    """The lines of these samples in the table of predictions, and of how many a set says nothing."""
     import numpy as np
 
     with np.errstate(all="ignore"):  # what is not finite is refused
         cells, remarks = _find_task(model).output_rows(model.classifier, rows)
+        vacuous = 0
+        if coverage is not None:
+            regions, vacuous = _find_task(model).region_rows(model.classifier, rows, coverage)
+            cells = [[*values, *ends] for values, ends in zip(cells, regions, strict=True)]
     places = [rows.names.index(name) if name in rows.names else None for name in model.names]
+    lines = []
     for sample, values, seen, remark in zip(rows.ids.tolist(), cells, rows.observed, remarks, strict=True):
         has = [0 if place is None else int(seen[place]) for place in places]
-        yield [str(sample), *values, *has, remark]
+        lines.append([str(sample), *values, *has, remark])
+    return lines, vacuous

@@ -6,7 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from absentia.app.report._format import format_count, format_number, format_p_cell, format_percent, shorten
+from absentia.app.report._format import (
+    DASH,
+    format_count,
+    format_number,
+    format_p_cell,
+    format_percent,
+    shorten,
+)
 from absentia.app.report._page import (
     BAR,
     Cell,
@@ -30,6 +37,7 @@ from absentia.core import Array
 from absentia.core.linalg import invert_permutation
 from absentia.core.svg import Markup, fill
 from absentia.methods.inspection import Absence
+from absentia.methods.prediction import Regions
 
 FEW_SAMPLES = 20  # below, a score may be luck
 FEW_NOTE = (
@@ -67,6 +75,8 @@ class PredictionStory:
         Provenance: data set, command, version, seed, date ...
     absence : Absence, optional
         Why views are absent.
+    regions : mapping of str to Regions
+        Out of fold, calibrated by "pattern" of views and by "none"; empty: the method has no such.
     """
 
     title: str
@@ -78,6 +88,7 @@ class PredictionStory:
     warnings: Sequence[str] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
     absence: Absence | None = None
+    regions: Mapping[str, Regions] = field(default_factory=dict)
 
     @property
     def method(self) -> str:
@@ -275,6 +286,45 @@ def _list_pattern_rows(story: PredictionStory, describe: _Describe) -> Iterator[
         cells, few = describe(members)
         count, dots = format_number(int(members.sum())), pattern_cell(mask.tolist())
         yield few_row(Cell(words, value=words), [count, *cells], few, before=[dots])
+
+
+def make_coverage_section(story: PredictionStory, region: str, size: str) -> Section | None:
+    """Coverage promised and reached by samples with the same views; `region` and `size` are words."""
+    if not story.regions:
+        return None
+    promised = f"{100 * story.regions['pattern'].promised:g}%"
+
+    def describe(members: Array) -> tuple[list[str], bool]:
+        cells = [promised]
+        for regions in (story.regions["pattern"], story.regions["none"]):
+            reached, low, high = (100 * share for share in regions.measure_coverage(members))
+            mean = format_number(float(regions.size[members].mean()))
+            cells += [f"{reached:.1f}%", f"{low:.0f} to {high:.0f}%", mean]
+        return cells, members.sum() < FEW_SAMPLES
+
+    columns = [
+        Column(name, note=kind, full=f"{name}, {kind}")
+        for kind in ("by pattern", "plain")
+        for name in ("Reached", "95% interval", size)
+    ]
+    total = describe(np.ones(story.n_samples, bool))[0]
+    table = make_table(
+        "Coverage by missing pattern",
+        ["Views", "Pattern", "Samples", "Promised", *columns],
+        list(_list_pattern_rows(story, describe)),
+        "patterns groups",
+        head=1,
+        footer=Row(["", "all samples", format_number(story.n_samples), *total]),
+    )
+    lead = (
+        f"{region}, made to be right for {promised} of the samples that have the same views: how often "
+        "they were, out of fold, each calibrated by the other folds alone. Plain ones are made to be "
+        "right on average over all samples."
+    )
+    dash = "A dash: some have no end, for want of samples. " if DASH in "".join(total) else ""
+    words = "absentia predict --coverage gives the like of new samples, of this or any other coverage."
+    blocks = [table, note(f"{dash}{words} {describe_dots(story.names)}")]
+    return Section("coverage", "Promised and reached", "Promised and reached", lead, blocks)
 
 
 # ----------------------------------------------------------------------------------------- by hidden view

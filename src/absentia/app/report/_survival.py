@@ -23,6 +23,7 @@ from absentia.app.report._page import (
 from absentia.app.report._sections import (
     PredictionStory,
     make_absence_section,
+    make_coverage_section,
     make_patterns_section,
     make_presence_section,
     make_reading_section,
@@ -90,6 +91,7 @@ def render_survival(story: SurvivalStory) -> str:
         _make_concordance_section(story),
         _make_curves_section(story),
         _make_events_section(story),
+        make_coverage_section(story, "Times before which no event is expected", "Mean time"),
         _make_weights_section(story),
         make_presence_section(story),
         make_absence_section(story),

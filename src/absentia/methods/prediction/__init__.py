@@ -4,7 +4,13 @@ from absentia.methods.prediction._absent import AbsentClassifier
 from absentia.methods.prediction._auto import LIBRARY, AutoClassifier
 from absentia.methods.prediction._auto_regressor import AutoRegressor
 from absentia.methods.prediction._auto_survival import AutoSurvival
-from absentia.methods.prediction._conformal import ConformalSets
+from absentia.methods.prediction._conformal import (
+    Calibration,
+    ConformalSets,
+    HeldOutScores,
+    Regions,
+    can_calibrate,
+)
 from absentia.methods.prediction._early_fusion import EarlyFusionClassifier, EarlyFusionRegressor
 from absentia.methods.prediction._fusion import LateFusion
 from absentia.methods.prediction._kernel_pipeline import restrict_kernel

@@ -45,9 +45,10 @@ values; Candes, Lei & Ren, JRSS B 85 (2023), survival.
 """
 
 import warnings
-from dataclasses import KW_ONLY, replace
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import product
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy.stats import beta
@@ -55,12 +56,23 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import TIE_RTOL, Array, Estimator, PositiveInt, RandomState, Range, estimator
+from absentia.core import (
+    TIE_RTOL,
+    Array,
+    Estimator,
+    PositiveInt,
+    RandomState,
+    Range,
+    estimator,
+    serializable,
+)
 from absentia.data import KernelViews, Presence, input_error, make_folds, order_for_learning
 from absentia.data.survival import as_survival, estimate_follow_up
 from absentia.methods.learning import SurvivalModel, subset
 
 _MAX_PATTERNS = 64  # that are calibrated; all there can be, of up to six views
+_MAX_SCORES = 2000  # of a pattern; coverage is known to 0.7 points then
+_MAX_ROWS = 1000  # that are predicted at a time
 _LEVEL = 0.95  # of the intervals around the coverage that was reached
 
 
@@ -90,6 +102,23 @@ class _Classes:
     def weigh(y: Array) -> Array:
         return np.ones(len(y))
 
+    @staticmethod
+    def predict(model: Any, X: Any) -> Any:
+        """What regions are made of: probabilities (n, classes)."""
+        return np.asarray(model.predict_proba(X))
+
+    @staticmethod
+    def make_regions(proba: Any, threshold: Array) -> Array:
+        """Which classes are in the set, (n, classes); the most probable ones are."""
+        likeliest = proba >= (1 - TIE_RTOL) * proba.max(axis=1, keepdims=True)
+        return np.asarray((score_classes(proba) <= threshold[:, None]) | likeliest)
+
+    @staticmethod
+    def judge(regions: Array, y: Array, classes: Any) -> tuple[Array, Array, Array]:
+        """Whose target is outside, how large the region is, and whether it is all there is; (n,) each."""
+        inside = regions & (y[:, None] == classes)
+        return ~inside.any(axis=1), regions.sum(axis=1), np.asarray(regions.all(axis=1))
+
 
 def score_classes(proba: Array) -> Array:
     """How strange each class is, (n, classes): one minus its probability.
@@ -113,6 +142,21 @@ class _Numbers(_Classes):
     def score(model: Any, X: Any, y: Array) -> Array:
         """The absolute error, (n,)."""
         return np.abs(y - model.predict(X))
+
+    @staticmethod
+    def predict(model: Any, X: Any) -> Any:
+        """Numbers (n,)."""
+        return np.asarray(model.predict(X))
+
+    @staticmethod
+    def make_regions(predicted: Any, threshold: Array) -> Array:
+        """Lower and upper ends, (n, 2)."""
+        return np.asarray(predicted[:, None] + threshold[:, None] * np.array([-1.0, 1.0]))
+
+    @staticmethod
+    def judge(regions: Array, y: Array, classes: Any) -> tuple[Array, Array, Array]:
+        low, high = regions.T
+        return (y < low) | (y > high), high - low, np.isinf(high)
 
 
 class _Times(_Classes):
@@ -138,6 +182,22 @@ class _Times(_Classes):
         """One over the share that is followed for as long; zero for samples without an event."""
         return np.asarray(y["event"] / estimate_follow_up(y["time"], y["event"], y["time"], before=True))
 
+    @staticmethod
+    def predict(model: Any, X: Any) -> Any:
+        """Survival (n, times), and the times of events."""
+        return model.predict_survival_function(X), model.event_times_
+
+    @staticmethod
+    def make_regions(predicted: Any, threshold: Array) -> Array:
+        """Lower bounds (n,)."""
+        survival, times = predicted
+        first = np.minimum((survival > threshold[:, None]).sum(axis=1), len(times) - 1)
+        return np.where(threshold >= 1, 0.0, times[first])
+
+    @staticmethod
+    def judge(regions: Array, y: Array, classes: Any) -> tuple[Array, Array, Array]:
+        return y["time"] < regions, regions, regions == 0
+
 
 def _find_task(estimator: Any) -> type[_Classes]:
     """What an estimator predicts; raise if it is nothing that regions can be made of."""
@@ -152,6 +212,14 @@ def _find_task(estimator: Any) -> type[_Classes]:
         f"ConformalSets: estimator must be a classifier with predict_proba (set probability=True if it has "
         f"that), a regressor or a survival model of absentia, not {estimator!r}"
     )
+
+
+def can_calibrate(estimator: Any) -> bool:
+    """Whether regions can be made of what an estimator predicts."""
+    try:
+        return _find_task(estimator) is not None
+    except ValueError:
+        return False
 
 
 def find_threshold(scores: Array, weights: Array, coverage: float) -> float:
@@ -173,9 +241,8 @@ def find_threshold(scores: Array, weights: Array, coverage: float) -> float:
     return float(candidates[enough[0]]) if len(enough) else np.inf
 
 
-def _cut_folds(X: Any, y: Array, strata: Array, groups: Array, k: int, seed: RandomState) -> list[Any]:
+def _cut_folds(order: Array, strata: Array, groups: Array, k: int, seed: RandomState) -> list[Any]:
     """Pairs of positions, to learn from and to hold out; all of a group are on the same side."""
-    order = order_for_learning(X, y)[1]
     _, first, members = np.unique(groups[order], return_index=True, return_inverse=True)
     along = np.argsort(first)  # groups as they come along the order: their names decide nothing
     place = np.empty(len(order), dtype=int)
@@ -198,6 +265,227 @@ def _list_patterns(observed: Array) -> Array:
     return np.unique(
         np.vstack([np.zeros((1, n_views), bool), np.eye(n_views, dtype=bool), frequent]), axis=0
     )
+
+
+# ------------------------------------------------------------------------------------------ calibration
+
+
+@serializable
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Scores of samples by models that have not seen them, of which regions of any coverage are made.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The V views.
+    patterns : (m, V) bool
+        The empty one first.
+    groups : (N,) int
+        Whose a score is: 2 p, of a sample with exactly the views of pattern p; 2 p + 1, of one that has
+        them, hidden down to them.
+    scores, weights : (N,)
+        Sorted within groups.
+    min_samples : int
+        Scores that a pattern must have.
+    hides : bool
+        Whether samples are hidden down; else one pattern stands for all.
+    """
+
+    names: tuple[str, ...]
+    patterns: Array
+    groups: Array
+    scores: Array
+    weights: Array
+    min_samples: int
+    hides: bool
+
+    _shapes: ClassVar = {"patterns": "mv", "groups": "n", "scores": "n", "weights": "n"}
+
+    def select_groups(self, coverage: float) -> tuple[Array, Array]:
+        """Groups with scores enough for a coverage, one of each pattern, and how many scores these have."""
+        if coverage not in Range(above=0, below=1):
+            raise ValueError(f"coverage must be a number above 0 and below 1, not {coverage!r}")
+        counts = np.bincount(self.groups, minlength=2 * len(self.patterns)).reshape(-1, 2)
+        finite = np.ceil(coverage / (1 - coverage) - TIE_RTOL)  # with fewer, regions are infinite
+        needed = max(self.min_samples, finite)
+        hidden_down = (counts[:, 0] < needed).astype(int)
+        n_scores = counts[np.arange(len(counts)), hidden_down]
+        enough = np.flatnonzero((n_scores >= needed) | ~self.patterns.any(axis=1))
+        return (2 * enough + hidden_down[enough]), n_scores[enough]
+
+    def find_thresholds(self, groups: Array, coverage: float) -> Array:
+        """What scores may be at most, of samples that are calibrated by these groups, (n,)."""
+        distinct, place = np.unique(groups, return_inverse=True)
+        members = [self.groups == group for group in distinct]
+        found = [find_threshold(self.scores[rows], self.weights[rows], coverage) for rows in members]
+        return np.array(found)[place]
+
+    def align_observed(self, X: Presence) -> Array:
+        """Who has which of the views of training, samples x views."""
+        observed = np.zeros((len(X), len(self.names)), bool)
+        for v, name in enumerate(self.names):
+            if name in X.names:
+                observed[:, v] = X.observed[:, X.names.index(name)]
+        return observed
+
+    def find_groups(self, X: Presence, coverage: float) -> Array:
+        """For each sample the group of the pattern that is the largest part of its own, (n,).
+
+        Of equals the one with more scores, then that of the views first by name.
+        """
+        groups, n_scores = self.select_groups(coverage)
+        patterns = self.patterns[groups // 2]
+        by_name = patterns[:, np.argsort(self.names)]
+        best_first = np.lexsort((*~by_name.T[::-1], -n_scores, -patterns.sum(axis=1)))
+        fits = (patterns[best_first][:, None] <= self.align_observed(X)).all(axis=2)
+        return np.asarray(groups[best_first[fits.argmax(axis=0)]])
+
+    def hide_down(self, X: Any, groups: Array) -> Any:
+        """Samples, each hidden down to the pattern of its group."""
+        return _hide(X, self.names, self.patterns[groups // 2]) if self.hides else X
+
+    def predict_regions(self, model: Any, X: Any, coverage: float) -> Array:
+        """Sets (n, classes), intervals (n, 2) or lower bounds (n,) by the model that was calibrated."""
+        task, groups = _find_task(model), self.find_groups(X, coverage)
+        threshold = self.find_thresholds(groups, coverage) * (1 + TIE_RTOL)  # equal scores are in
+        return task.make_regions(task.predict(model, self.hide_down(X, groups)), threshold)
+
+
+def _hide(X: Any, names: Sequence[str], keep: Array) -> Any:
+    """Samples with the views that `keep` (n, V) has of those called `names`."""
+    columns = [names.index(name) if name in names else -1 for name in X.names]
+    keep = np.column_stack([keep, np.zeros(len(keep), bool)])
+    if isinstance(X, KernelViews) and X.square:  # training samples: their columns stay
+        X = replace(X, square=False)
+    return X.hide(keep[:, columns])
+
+
+class Regions(NamedTuple):
+    """Regions of samples with known targets (n,): who is outside, how large they are, which say nothing."""
+
+    y: Array
+    missed: Array
+    size: Array
+    vacuous: Array
+    promised: float
+    weigh: Callable[[Array], Array]
+
+    def measure_coverage(self, rows: Array) -> tuple[float, float, float]:
+        """The share of samples (a mask) that is inside, and its interval; what is censored is weighed."""
+        n = int(rows.sum())
+        hits = min(max(n - float((self.missed[rows] * self.weigh(self.y[rows])).sum()), 0.0), float(n))
+        low = float(beta.ppf((1 - _LEVEL) / 2, hits, n - hits + 1)) if hits else 0.0
+        high = float(beta.ppf((1 + _LEVEL) / 2, hits + 1, n - hits)) if hits < n else 1.0
+        return hits / n, low, high
+
+
+class HeldOutScores:
+    """Collects scores of samples held out, fold by fold.
+
+    Parameters
+    ----------
+    estimator : classifier, regressor or survival model
+        Of which there will be a fitted one in each fold.
+    X : Views or KernelViews
+    y : (n,), or times and events
+    order : (n,) int
+        Positions of the samples in an order that the data decide.
+    by, min_samples
+        As of :class:`ConformalSets`.
+    judged : float, optional
+        Coverage that is to be judged by :meth:`judge`.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        order: Array,
+        by: Literal["pattern", "none"] = "pattern",
+        min_samples: int = 20,
+        judged: float | None = None,
+    ) -> None:
+        self.task, self.names, self.judged = _find_task(estimator), tuple(X.names), judged
+        self.y, self.by, self.min_samples = self.task.read_targets(y, X), by, min_samples
+        self.patterns, self.members = _choose_members(X, order, by)
+        self.scores = np.full((len(self.patterns), len(X)), np.nan)
+        self.folds: list[Any] = []
+
+    def read(self, model: Any, rows: Any, train: Array, test: Array) -> None:
+        """Scores of the samples `test`, given as `rows`, by a model of the samples `train`."""
+        keep = self.patterns if self.by == "pattern" else np.ones_like(self.patterns)
+        usable = keep.any(axis=1, keepdims=True)
+        pairs = np.argwhere((self.members[0::2, test] | self.members[1::2, test]) & usable)
+        for start in range(0, len(pairs), _MAX_ROWS):
+            pattern, local = pairs[start : start + _MAX_ROWS].T
+            part = _hide(rows[local], self.names, keep[pattern])
+            self.scores[pattern, test[local]] = self.task.score(model, part, self.y[test[local]])
+        if self.judged is not None:
+            rest = self._calibrate(train, np.zeros(len(train)))  # how many scores there will be is enough
+            groups = rest.find_groups(rows, self.judged)
+            predicted = self.task.predict(model, rest.hide_down(rows, groups))
+            prior = self._score_prior(model, rows, train)
+            self.folds.append((train, test, groups, predicted, prior, getattr(model, "classes_", None)))
+
+    def calibrate(self, model: Any, rows: Any) -> Calibration:
+        """What regions of the model of all samples are made of; `rows` has any sample as it takes them."""
+        everyone = np.arange(len(self.y))
+        return self._calibrate(everyone, self._score_prior(model, rows, everyone))
+
+    def judge(self) -> Regions:
+        """Regions of all samples, each calibrated by the other folds alone."""
+        assert self.judged is not None
+        parts = np.empty((3, len(self.y)))
+        for train, test, groups, predicted, prior, classes in self.folds:
+            threshold = self._calibrate(train, prior).find_thresholds(groups, self.judged) * (1 + TIE_RTOL)
+            regions = self.task.make_regions(predicted, threshold)
+            parts[:, test] = self.task.judge(regions, self.y[test], classes)
+        missed, size, vacuous = parts
+        return Regions(self.y, missed == 1, size, vacuous == 1, self.judged, self.task.weigh)
+
+    def _score_prior(self, model: Any, rows: Any, among: Array) -> Array:
+        """Scores of the targets of samples `among` by what the model says without any view."""
+        if self.by == "none":
+            return np.zeros(len(among))
+        nobody = rows[:1].hide(np.zeros((1, len(rows.names)), bool))
+        return self.task.score(model, nobody[np.zeros(len(among), dtype=int)], self.y[among])
+
+    def _calibrate(self, among: Array, prior: Array) -> Calibration:
+        """By the scores of samples `among`, those without any view by the `prior` of one model.
+
+        Priors of several would differ a little, and whole classes be in or out by that.
+        """
+        scores = self.scores[:, among]
+        if self.by == "pattern":
+            scores[~self.patterns.any(axis=1)] = prior
+        parts = []
+        for group in np.flatnonzero(self.members[:, among].any(axis=1)):
+            rows = np.flatnonzero(self.members[group, among])
+            own, weights = scores[group // 2, rows], self.task.weigh(self.y[among[rows]])
+            order = np.lexsort((weights, own))
+            parts.append((np.full(len(rows), group), own[order], weights[order]))
+        groups, values, weights = (np.concatenate(column) for column in zip(*parts, strict=True))
+        hides = self.by == "pattern"
+        return Calibration(self.names, self.patterns, groups, values, weights, self.min_samples, hides)
+
+
+def _choose_members(X: Presence, order: Array, by: str) -> tuple[Array, Array]:
+    """Patterns to calibrate, and which samples each group of :class:`Calibration` has, groups x samples."""
+    by_name = np.argsort(X.names)
+    patterns = _list_patterns(X.observed[:, by_name])[:, np.argsort(by_name)]
+    if by == "none":
+        patterns = np.zeros((1, X.observed.shape[1]), bool)
+    exact = (patterns[:, None] == X.observed).all(axis=2) & (by == "pattern")
+    having = (patterns[:, None] <= X.observed).all(axis=2)
+    members = np.stack([exact, having], axis=1).reshape(-1, len(X))
+    for member in members:
+        rows = order[member[order]]
+        if len(rows) > _MAX_SCORES:
+            member[:] = False
+            member[rows[np.linspace(0, len(rows) - 1, _MAX_SCORES).astype(int)]] = True
+    return patterns, members
 
 
 # -------------------------------------------------------------------------------------------- estimator
@@ -240,6 +528,7 @@ class ConformalSets(Estimator):
         What scores may be at most.
     n_calibration_ : ndarray of shape (n_patterns,)
         How many samples that rests on.
+    calibration_ : the scores, by which regions of any coverage are made
     classes_ : ndarray of shape (n_classes,)
         Columns of :meth:`predict_set`, of a classifier.
     names_in_ : tuple of str
@@ -282,53 +571,18 @@ class ConformalSets(Estimator):
         if task is _Classes:
             self.classes_ = self.estimator_.classes_
         self.names_in_ = tuple(X.names)
-        folds = _cut_folds(X, y, task.find_strata(y), groups, self.cv, self.random_state)
-        chosen = self._choose_calibration(X.observed)
-        scores = self._score_held_out(task, X, y, folds, chosen)
-        self.n_calibration_ = chosen.sum(axis=1)
-        self.thresholds_ = np.array(
-            [
-                find_threshold(s[rows], task.weigh(y[rows]), self.coverage)
-                for s, rows in zip(scores, chosen, strict=True)
-            ]
-        )
-        return self
-
-    def _choose_calibration(self, observed: Array) -> Array:
-        """Set ``patterns_``; which samples calibrate each of them, patterns x samples."""
-        if self.by == "none":
-            self.patterns_ = np.zeros((1, observed.shape[1]), bool)
-            return np.ones((1, len(observed)), bool)
-        by_name = np.argsort(self.names_in_)
-        patterns = _list_patterns(observed[:, by_name])[:, np.argsort(by_name)]
-        exact = (patterns[:, None] == observed).all(axis=2)
-        having = (patterns[:, None] <= observed).all(axis=2)
-        finite = np.ceil(self.coverage / (1 - self.coverage) - TIE_RTOL)  # with fewer, regions are infinite
-        needed = max(self.min_samples, finite)
-        chosen = np.where(exact.sum(axis=1, keepdims=True) >= needed, exact, having)
-        enough = (chosen.sum(axis=1) >= needed) | ~patterns.any(axis=1)
-        self.patterns_ = patterns[enough]
-        return np.asarray(chosen[enough])
-
-    def _score_held_out(self, task: Any, X: Any, y: Array, folds: Any, chosen: Array) -> Array:
-        """Scores by models that have not seen the samples, patterns x samples; NaN where not chosen."""
-        scores = np.full(chosen.shape, np.nan)
-        keep = self.patterns_ if self.by == "pattern" else np.ones_like(self.patterns_)
+        order = order_for_learning(X, y)[1]
+        folds = _cut_folds(order, task.find_strata(y), groups, self.cv, self.random_state)
+        held_out = HeldOutScores(self.estimator, X, y, order, self.by, self.min_samples)
         for a, b in folds:
             with warnings.catch_warnings(action="ignore"):  # the fit to all samples says what is to be said
-                model = self._fit_fold(subset(X, a, a), y[a], len(X))
-                for m in np.flatnonzero(keep.any(axis=1)):
-                    rows = b[chosen[m, b]]
-                    if len(rows):
-                        part = subset(X, rows, a).hide(np.tile(keep[m], (len(rows), 1)))
-                        scores[m, rows] = task.score(model, part, y[rows])
-        if (
-            not keep.all()
-        ):  # without a view the prior is said, which would differ a little from fold to fold
-            anybody = subset(X, np.zeros(len(X), dtype=int), np.arange(len(X)))
-            prior = task.score(self.estimator_, anybody.hide(np.zeros(X.observed.shape, bool)), y)
-            scores[~keep.any(axis=1)] = prior
-        return scores
+                held_out.read(self._fit_fold(subset(X, a, a), y[a], len(X)), subset(X, b, a), a, b)
+        everyone = np.arange(len(X))
+        self.calibration_ = held_out.calibrate(self.estimator_, subset(X, everyone[:1], everyone))
+        selected, self.n_calibration_ = self.calibration_.select_groups(self.coverage)
+        self.patterns_ = self.calibration_.patterns[selected // 2]
+        self.thresholds_ = self.calibration_.find_thresholds(selected, self.coverage)
+        return self
 
     def _fit_fold(self, X: Any, y: Array, n: int) -> Any:
         """The estimator fitted to all but a fold; an error says that it is of a fold."""
@@ -341,68 +595,39 @@ class ConformalSets(Estimator):
 
     # ------------------------------------------------------------------------------------- new samples
 
-    def _align_observed(self, X: Presence) -> Array:
-        """Who has which of the views of training, samples x views."""
-        check_is_fitted(self, "thresholds_")
+    def _predict_regions(self, X: Any, coverage: float | None) -> Array:
+        check_is_fitted(self, "calibration_")
         if not isinstance(X, Presence):
             raise input_error("views", X, type(self).__name__)
-        observed = np.zeros((len(X), len(self.names_in_)), bool)
-        for v, name in enumerate(self.names_in_):
-            if name in X.names:
-                observed[:, v] = X.observed[:, X.names.index(name)]
-        return observed
+        return self.calibration_.predict_regions(self.estimator_, X, self._find_coverage(coverage))
 
-    def _find_patterns(self, observed: Array) -> Array:
-        """For each sample the calibrated pattern, as position, that is the largest part of its own.
-
-        Of equals the one with more calibration samples, then that of the views first by name.
-        """
-        by_name = self.patterns_[:, np.argsort(self.names_in_)]
-        best_first = np.lexsort((*~by_name.T[::-1], -self.n_calibration_, -self.patterns_.sum(axis=1)))
-        fits = (self.patterns_[best_first][:, None] <= observed).all(axis=2)
-        return np.asarray(best_first[fits.argmax(axis=0)])
-
-    def _place(self, X: Any) -> tuple[Any, Array]:
-        """New samples, hidden down to the pattern that each is calibrated by, and their thresholds."""
-        place = self._find_patterns(self._align_observed(X))
-        if self.by == "pattern":
-            columns = [self.names_in_.index(name) if name in self.names_in_ else -1 for name in X.names]
-            known = np.column_stack([self.patterns_, np.zeros(len(self.patterns_), bool)])
-            if isinstance(X, KernelViews) and X.square:  # training samples: their columns stay
-                X = replace(X, square=False)
-            X = X.hide(known[place][:, columns])
-        return X, self.thresholds_[place] * (1 + TIE_RTOL)  # equal scores are in, whatever the rounding
+    def _find_coverage(self, coverage: float | None) -> float:
+        return self.coverage if coverage is None else coverage
 
     @_predicts(_Classes)  # type: ignore[untyped-decorator]
-    def predict_set(self, X: Any) -> Array:
+    def predict_set(self, X: Any, coverage: float | None = None) -> Array:
         """Which classes may be a sample's, bool of shape (n_samples, n_classes), as in ``classes_``.
 
         No set is empty: where no class is probable enough, the set is the most probable class (all that
         tie), which can only raise the coverage.  A set of all classes says that nothing is known.
+        `coverage` may be another than that of the fit, here and below.
         """
-        X, threshold = self._place(X)
-        proba = np.asarray(self.estimator_.predict_proba(X))
-        likeliest = proba >= (1 - TIE_RTOL) * proba.max(axis=1, keepdims=True)
-        return np.asarray((score_classes(proba) <= threshold[:, None]) | likeliest)
+        return self._predict_regions(X, coverage)
 
     @_predicts(_Numbers)  # type: ignore[untyped-decorator]
-    def predict_interval(self, X: Any) -> Array:
+    def predict_interval(self, X: Any, coverage: float | None = None) -> Array:
         """Lower and upper ends, (n_samples, 2); infinite where calibration samples are too few."""
-        X, threshold = self._place(X)
-        return np.asarray(self.estimator_.predict(X))[:, None] + threshold[:, None] * np.array([-1.0, 1.0])
+        return self._predict_regions(X, coverage)
 
     @_predicts(_Times)  # type: ignore[untyped-decorator]
-    def predict_lower(self, X: Any) -> Array:
+    def predict_lower(self, X: Any, coverage: float | None = None) -> Array:
         """Times (n_samples,) before which a share of at most ``1 - coverage`` has the event.
 
         Zero where nothing can be said, and never beyond the last event of training.
         """
-        X, threshold = self._place(X)
-        survival, times = self.estimator_.predict_survival_function(X), self.estimator_.event_times_
-        first = np.minimum((survival > threshold[:, None]).sum(axis=1), len(times) - 1)
-        return np.where(threshold >= 1, 0.0, times[first])
+        return self._predict_regions(X, coverage)
 
-    def coverage_by_pattern(self, X: Any, y: Any) -> Any:
+    def coverage_by_pattern(self, X: Any, y: Any, coverage: float | None = None) -> Any:
         """What was promised and what was reached on samples with known targets: a pandas DataFrame.
 
         Parameters
@@ -411,6 +636,8 @@ class ConformalSets(Estimator):
             New samples: of training samples more is covered than will be of others.
         y : array of shape (n_samples,), or times and events
             Their targets.
+        coverage : float, optional
+            By default that of the fit.
 
         Returns
         -------
@@ -424,44 +651,33 @@ class ConformalSets(Estimator):
         """
         import pandas as pd
 
-        task = _find_task(self.estimator)
+        task, coverage = _find_task(self.estimator), self._find_coverage(coverage)
         y = task.read_targets(y, X)
-        missed, size, vacuous = self._judge(task, X, y)
-        observed = self._align_observed(X)
-        place = self._find_patterns(observed)
-        patterns, counts = Presence(X.ids, self.names_in_, observed).patterns()
+        judged = task.judge(self._predict_regions(X, coverage), y, getattr(self, "classes_", None))
+        regions = Regions(y, *judged, coverage, task.weigh)
+        observed, groups = self.calibration_.align_observed(X), self.calibration_.find_groups(X, coverage)
+        counts = dict(zip(*self.calibration_.select_groups(coverage), strict=True))
         table = []
-        for pattern, n in zip(patterns, counts.tolist(), strict=True):
+        for pattern in Presence(X.ids, self.names_in_, observed).patterns()[0]:
             rows = (observed == pattern).all(axis=1)
-            hits = min(max(n - float((missed[rows] * task.weigh(y[rows])).sum()), 0.0), float(n))
-            m = place[rows.argmax()]
+            reached, low, high = regions.measure_coverage(rows)
+            group = groups[rows.argmax()]
+            calibrated = self._name_views(self.calibration_.patterns[group // 2])
             table.append(
                 {
                     "pattern": self._name_views(pattern),
-                    "n": n,
-                    "promised": self.coverage,
-                    "reached": hits / n,
-                    "low": float(beta.ppf((1 - _LEVEL) / 2, hits, n - hits + 1)) if hits else 0.0,
-                    "high": float(beta.ppf((1 + _LEVEL) / 2, hits + 1, n - hits)) if hits < n else 1.0,
-                    "size": float(size[rows].mean()),
-                    "vacuous": float(vacuous[rows].mean()),
-                    "calibrated": "all" if self.by == "none" else self._name_views(self.patterns_[m]),
-                    "n_calibration": int(self.n_calibration_[m]),
+                    "n": int(rows.sum()),
+                    "promised": coverage,
+                    "reached": reached,
+                    "low": low,
+                    "high": high,
+                    "size": float(regions.size[rows].mean()),
+                    "vacuous": float(regions.vacuous[rows].mean()),
+                    "calibrated": "all" if self.by == "none" else calibrated,
+                    "n_calibration": int(counts[group]),
                 }
             )
         return pd.DataFrame(table)
-
-    def _judge(self, task: Any, X: Any, y: Array) -> tuple[Array, Array, Array]:
-        """Whose target is outside, how large the region is, and whether it is all there is; (n,) each."""
-        if task is _Times:
-            lower = self.predict_lower(X)
-            return y["time"] < lower, lower, lower == 0
-        if task is _Numbers:
-            low, high = self.predict_interval(X).T
-            return (y < low) | (y > high), high - low, np.isinf(high)
-        sets = self.predict_set(X)
-        inside = sets & (y[:, None] == self.classes_)
-        return ~inside.any(axis=1), sets.sum(axis=1), sets.all(axis=1)
 
     def _name_views(self, pattern: Array) -> str:
         return " + ".join(np.array(self.names_in_)[pattern]) or "no view"
