@@ -37,12 +37,13 @@ def inspect(
 
         _show_model(data, models.describe(data), json)
         return
-    from absentia.app.cli._data import find_labels
+    from absentia.app.cli._data import find_labels, group_samples
 
     loaded = source.open(data, labels)
     label_values = None
     if labels is not None or loaded.labels is not None:
         label_values = find_labels(data, source, loaded, labels)
+    loaded, _ = group_samples(data, source, loaded)
     if json:
         say_json(_describe_data(loaded, label_values))
         return
