@@ -26,10 +26,8 @@ def make_visits(seed):
     """Views, a label for each visit, and its patient."""
     rng = np.random.default_rng(seed)
     patient = np.repeat(np.arange(PATIENTS), VISITS)
-    tables = {
-        name: rng.normal(size=(PATIENTS, FEATURES))[patient] + 0.1 * rng.normal(size=(len(patient), FEATURES))
-        for name in ("a", "b")
-    }
+    tables = {name: rng.normal(size=(PATIENTS, FEATURES))[patient] for name in ("a", "b")}
+    tables = {name: table + 0.1 * rng.normal(size=table.shape) for name, table in tables.items()}
     tables["b"][rng.random(len(patient)) < 0.3] = np.nan
     ids = [f"P{p:02d}_v{v}" for p in range(PATIENTS) for v in range(VISITS)]
     coins = rng.random(PATIENTS) < 0.5
@@ -65,7 +63,8 @@ def main():
     given = parser.parse_args()
     seeds = range(2 if given.quick else given.seeds)
     results = {grouped: [measure(seed, grouped) for seed in seeds] for grouped in (False, True)}
-    print(f"| balanced accuracy, mean of {len(seeds)} draws (least to most) | without groups | with groups |")
+    head = f"balanced accuracy, mean of {len(seeds)} draws (least to most)"
+    print(f"| {head} | without groups | with groups |")
     print("|---|---|---|")
     for name in results[True][0][0]:
         cells = []
