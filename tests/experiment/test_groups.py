@@ -124,7 +124,8 @@ def test_labels_by_coin_are_told_half_of_the_time():
     assert np.mean(alone, axis=0).min() > 0.8
     assert all(warned)
     together, warned = zip(*[tell(seed, grouped=True) for seed in range(20)], strict=True)
-    np.testing.assert_allclose(np.mean(together, axis=0), 0.5, atol=0.05)
+    assert abs(np.mean(together) - 0.5) < 0.05
+    assert np.abs(np.mean(together, axis=0) - 0.5).max() < 0.1  # three standard errors of a method's mean
     assert not any(warned)
 
 
