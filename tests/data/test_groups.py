@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from absentia import KernelViews, ViewKernels, Views
-from absentia.data import find_repeats, make_folds
+from absentia.data import find_repeats, make_folds, order_for_learning
 from absentia.methods.completion import CVKT
+from absentia.tasks import order_samples
 
 PATIENT = np.repeat(np.arange(12), [1, 4, 2, 3, 5, 1, 2, 4, 3, 2, 1, 2])  # 30 samples
 
@@ -137,3 +138,16 @@ def test_groups_of_one_are_none():
     y = np.arange(30) % 2
     one, other = make_folds(np.arange(30), y, 4), make_folds(np.arange(30), y, 4, groups=np.arange(30))
     assert all(np.array_equal(b, c) for (_, b), (_, c) in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize("find_order", [lambda X, y: order_for_learning(X, y)[1], order_samples])
+def test_samples_that_are_alike_in_several_groups_cut_the_same_folds_in_any_order(find_order):
+    values = np.array([0, 0, 1, 0, 1, 1, 0, 0, 2, 1, 1, 2, 0, 2, 2, 1, 2, 2], dtype=float)
+    groups, y = np.repeat(np.arange(6), 3), np.zeros(18, dtype=int)
+    found = set()
+    for seed in range(6):
+        drawn = np.random.default_rng(seed).permutation(18)
+        views = Views.from_dict({"x": values[drawn, None]}).with_groups(groups[drawn])
+        folds = make_folds(find_order(views, y), y, 3, groups=views.groups)
+        found.add(frozenset(frozenset(groups[drawn][b].tolist()) for _, b in folds))
+    assert len(found) == 1
