@@ -72,9 +72,9 @@ def test_progress_counts_to_the_end(C):
     plan, steps = Plan(MKLClassifier(), C=C), []
     judged = {"own": plan, "other": Plan(AverageKernelSVC(), C=C)}
     learn(views, y, plan, lambda: steps.append(1))
-    assert len(steps) == count_steps(CLASSIFICATION, plan, {}, y)
+    assert len(steps) == count_steps(plan, {}, 0)
     cross_validate_task(CLASSIFICATION, views, y, judged, lambda: steps.append(1))
-    assert len(steps) == count_steps(CLASSIFICATION, plan, judged, y)
+    assert len(steps) == count_steps(plan, judged, CLASSIFICATION.count_folds(y))
 
 
 @pytest.mark.slow

@@ -162,6 +162,8 @@ def compare(
     equivalence: float = 0.01,
     thin: bool = True,
     learning_curve: bool = False,
+    groups: Any = None,
+    leave_one_group_out: bool = False,
     callback: Callable[[Any], None] | None = None,
     verbose: bool = False,
 ) -> Comparison:
@@ -213,6 +215,11 @@ def compare(
     learning_curve : bool
         Also learn from fewer samples, and with views that fewer have, to say what more would add:
         :meth:`Comparison.learning_curve`.
+    groups : array in the order of the samples, Series or mapping by id, or "id", optional
+        Patients, families or sites: samples of one never stand on both sides of a split, inner ones
+        included (:meth:`Views.with_groups`).
+    leave_one_group_out : bool
+        Every group is held out once, in place of `repeats` and `cv`; for up to 30 groups.
     callback : callable, optional
         Gets every :class:`absentia.experiment.engine.Record` when it is there.
     verbose : bool
@@ -237,9 +244,10 @@ def compare(
     counts = {name: _whole(name, value) for name, value in (("repeats", repeats), ("cv", cv))}
     given = {"metric": score, "hide": hide, "mechanism": mechanism, "rates": tuple(rates), **counts}
     limits = {"equivalence": equivalence, "time_limit": time_limit, "memory_limit": memory_limit}
-    task_data = make_task_data(data, y, kernel).judged_by(score, costs)
+    parts = {"learning_curve": learning_curve, "leave_one_group_out": leave_one_group_out}
+    task_data = make_task_data(data, y, kernel, groups).judged_by(score, costs)
     seed = _whole("random_state", random_state)
-    design = make_design(task_data, methods, seed=seed, learning_curve=learning_curve, **given, **limits)
+    design = make_design(task_data, methods, seed=seed, **parts, **given, **limits)
     comparison = _open_folder(folder, task_data, design)
     pool = Pool(count_jobs(n_jobs, task_data.data))
     tell = callback or (lambda record: None)

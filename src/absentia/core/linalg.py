@@ -259,3 +259,10 @@ def group_by_pattern(mask: Array) -> Iterator[tuple[Array, Array]]:
     order = np.argsort(member, kind="stable")
     ends = np.cumsum(np.bincount(member, minlength=len(patterns)))
     yield from zip(patterns, np.split(order, ends[:-1]), strict=True)
+
+
+def solve_left_out(F: Array, x: Array, least: float) -> Array:
+    """``(I - F F')^-1 x``, F (..., p, q) and x (..., p), no eigenvalue of ``I - F F'`` below `least`."""
+    U, singular, _ = np.linalg.svd(F, full_matrices=False)
+    more = 1 / np.maximum(1 - singular**2, least) - 1
+    return np.asarray(x + np.einsum("...pk,...k,...qk,...q->...p", U, more, U, x, optimize=True))

@@ -205,7 +205,8 @@ class KernelViews(Presence):
         operators = _as_operators(kernels)
         diagonals = {name: as_readonly(np.asarray(op.diagonal())) for name, op in operators.items()}
         ids, observed = as_readonly(samples.ids), as_readonly(samples.observed)
-        return cls(ids, samples.names, observed, ids, observed, True, operators, diagonals)
+        sides = (ids, samples.names, observed, ids, observed)
+        return cls(*sides, True, operators, diagonals, groups=samples.groups)
 
     @classmethod
     def between(
@@ -222,18 +223,19 @@ class KernelViews(Presence):
         """
         row_diagonals = {name: as_readonly(np.asarray(values)) for name, values in diagonals.items()}
         sides = (rows.ids, columns.names, rows.observed, columns.ids, columns.observed)
-        return cls(*sides, False, _as_operators(blocks), row_diagonals)
+        return cls(*sides, False, _as_operators(blocks), row_diagonals, groups=rows.groups)
 
     def completed(self, kernels: Mapping[str, Array | Operator]) -> Self:
         """The same samples and views with everything observed: `kernels` over all samples."""
-        full = Presence(self.ids, self.names, np.ones_like(self.observed))
+        full = Presence(self.ids, self.names, np.ones_like(self.observed), groups=self.groups)
         return type(self).within(full, kernels)
 
     def completed_rows(
         self, kernels: Mapping[str, Array | Operator], diagonals: Mapping[str, Array]
     ) -> Self:
         """The same rows against the same columns with everything observed."""
-        rows = Presence(self.ids, self.names, as_readonly(np.ones_like(self.observed)))
+        everything = as_readonly(np.ones_like(self.observed))
+        rows = Presence(self.ids, self.names, everything, groups=self.groups)
         columns = Presence(self.column_ids, self.names, as_readonly(np.ones_like(self.column_observed)))
         return type(self).between(rows, columns, kernels, diagonals)
 
@@ -290,6 +292,7 @@ class KernelViews(Presence):
             self._part(self._places(rows), columns._places(cols)),
             ids=as_readonly(self.ids[rows]),
             observed=as_readonly(self.observed[rows]),
+            groups=self._groups_of(rows),
             column_ids=as_readonly(self.column_ids[cols]),
             column_observed=as_readonly(self.column_observed[cols]),
             square=self.square and np.array_equal(rows, cols),

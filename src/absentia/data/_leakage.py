@@ -32,7 +32,7 @@ it is too rare for chance: ``d`` times the mean logarithm of how often two sampl
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -250,6 +250,7 @@ class _Repeats(NamedTuple):
 
     groups: list[list[str]]
     why: str
+    column: str  # that tells who belongs together
 
     @property
     def sentence(self) -> str:
@@ -262,8 +263,13 @@ class _Repeats(NamedTuple):
         return (
             f"{count} samples seem to be repeats of {len(self.groups)} ({self.why}): {examples}{more}; if "
             "they are of the same patients, scores out of cross-validation are too good, as a patient "
-            "stands on both sides of a split: keep one sample of each"
+            f"stands on both sides of a split: say who belongs together with --groups {self.column} (in "
+            f"Python views.with_groups({self.python}))"
         )
+
+    @property
+    def python(self) -> str:
+        return "'id'" if self.column == "id" else "patients"
 
 
 def find_repeats(data: Presence) -> list[_Repeats]:
@@ -272,21 +278,40 @@ def find_repeats(data: Presence) -> list[_Repeats]:
     Parameters
     ----------
     data : Presence
-        Views or kernels; of kernels only the ids are looked at.
+        Views or kernels; of kernels only the ids are looked at.  Samples that are in one of the groups of
+        `data` are no news.
     """
     ids = [str(x) for x in data.ids.tolist()]
+    together = dict(zip(ids, range(len(ids)) if data.groups is None else data.groups.tolist(), strict=True))
+
+    def select_news(groups: list[list[str]]) -> list[list[str]]:
+        return [group for group in groups if len({together[name] for name in group}) > 1]
+
     repeats = []
-    if groups := _repeats_by_id(ids):
-        repeats.append(_Repeats(groups, "their ids differ in the end only"))
+    if groups := select_news(_repeats_by_id(ids)):
+        repeats.append(_Repeats(groups, "their ids differ in the end only", "id"))
     if not isinstance(data, Views):
         return repeats
     views = {name: _Rows(data, name) for name in data.names if data.block(name).shape[0] > 2}
     near = {name: pairs for name in views if len(pairs := _near_pairs(views, name))}
     if near and (places := _link_pairs(np.concatenate(list(near.values())))):
         which = f"view{'' if len(near) == 1 else 's'} {', '.join(map(repr, near))}"
-        groups = [[ids[k] for k in group] for group in places]
-        repeats.append(_Repeats(groups, f"their values in {which} are the same, or nearly"))
+        if groups := select_news([[ids[k] for k in group] for group in places]):
+            repeats.append(_Repeats(groups, f"their values in {which} are the same, or nearly", "COLUMN"))
     return repeats
+
+
+def group_by_id(ids: Sequence[Any]) -> list[str]:
+    """For each id the first of those that differ from it in the end only, by the rule of the warning."""
+    names = [str(x) for x in ids]
+    repeats = _repeats_by_id(names)
+    if not repeats:
+        raise ValueError(
+            f"ids such as {', '.join(names[:3])} do not tell which samples belong together (as P01_v1 and "
+            "P01_v2 do); name a column that does"
+        )
+    first = {name: group[0] for group in repeats for name in group}
+    return [first.get(name, name) for name in names]
 
 
 # ------------------------------------------------------------------------------------------------- ids

@@ -188,6 +188,7 @@ def order_for_learning(X: KernelViews | Views, *labels: Array) -> tuple[Array, A
         return np.flatnonzero(counts), np.arange(len(X))
     profiles = kernel_profiles(X) if isinstance(X, KernelViews) else feature_profiles(X)
     views = _view_order(profiles)
+    labels = labels if X.groups is None else (*labels, X.groups)
     return views[counts[views] > 0], order_by_profiles(profiles, X.observed, *labels)
 
 
@@ -310,8 +311,38 @@ def _mix(x: Array) -> Array:
 # ---------------------------------------------------------------------------------------------------- folds
 
 
+def number_groups(groups: Array | None) -> Array | None:
+    """Groups (n,) as 0, 1, ... in the order in which they come; None where they keep nothing together.
+
+    That is where there are none, every sample is its own, or all are one, of which no part can be left out
+    but by samples.
+    """
+    if groups is None:
+        return None
+    _, first, codes = np.unique(groups, return_index=True, return_inverse=True)
+    return invert_permutation(np.argsort(first))[codes] if 1 < len(first) < len(groups) else None
+
+
+def stack_groups(groups: Array) -> list[Array]:
+    """Positions of the members of groups, for each size of groups one table, groups x members."""
+    counts = np.unique(groups, return_counts=True)[1]
+    parts = np.split(np.argsort(groups, kind="stable"), np.cumsum(counts)[:-1])
+    return [np.array([part for part in parts if len(part) == size]) for size in np.unique(counts)]
+
+
+def count_groups(groups: Array | None, members: Array) -> int:
+    """How many groups the samples at positions `members` are of; where there are none, how many samples."""
+    codes = number_groups(groups)
+    return len(members) if codes is None else len(np.unique(codes[members]))
+
+
+def count_fewest(y: Array, groups: Array | None = None) -> int:
+    """How many samples, or where there are groups how many groups, the rarest label of `y` has."""
+    return min(count_groups(groups, np.flatnonzero(y == label)) for label in np.unique(y))
+
+
 def make_folds(
-    order: Array, y: Array, k: int, random_state: RandomState | None = None
+    order: Array, y: Array, k: int, random_state: RandomState | None = None, groups: Array | None = None
 ) -> list[tuple[Array, Array]]:
     """`k` pairs of positions, to learn from and to hold out, each with its part of every class.
 
@@ -320,6 +351,9 @@ def make_folds(
     be held out together, and labels of pure noise could be told.  For the same reason every data set is
     dealt in an order of its own: unless a generator is given, labels along `order` are part of the seed.
     Classes are numbered as they come along it, so that their names decide nothing.
+
+    With `groups`, a label for each sample, whole groups are dealt out (:func:`_deal_groups`); there are no
+    more folds than groups.
     """
     _, first, codes = np.unique(y[order], return_index=True, return_inverse=True)
     codes = np.argsort(np.argsort(first))[codes]
@@ -328,13 +362,39 @@ def make_folds(
         random_state = [*given, zlib.crc32(codes.astype("<i8").tobytes())]
     rng = make_generator(random_state)
     place, dealt = np.full(len(y), -1), 0
-    for code in range(len(first)):
+    together = None if groups is None else number_groups(groups[order])
+    if together is not None:
+        k = min(k, int(together.max()) + 1)
+        place[order] = _deal_groups(codes, together, k, rng)
+    for code in range(len(first) if together is None else 0):
         members = order[codes == code]
         place[rng.permutation(members)] = (dealt + np.arange(len(members))) % k
         dealt += len(members)
     return [
         (np.flatnonzero((place >= 0) & (place != fold)), np.flatnonzero(place == fold)) for fold in range(k)
     ]
+
+
+def _deal_groups(codes: Array, groups: Array, k: int, rng: np.random.Generator) -> Array:
+    """The fold (n,) of each sample of classes and groups 0, 1, ..., with whole groups in a fold.
+
+    Groups of the class that the fewest groups have come first, larger ones before smaller ones, equals in a
+    drawn order.  Each goes to the fold that has least of its classes, of equals the smallest.
+    """
+    counts = np.zeros((groups.max() + 1, codes.max() + 1))
+    np.add.at(counts, (groups, codes), 1)
+    holders = (counts > 0).sum(axis=0)
+    rarest = np.where(counts > 0, holders, len(counts)).min(axis=1)
+    share, size = counts / counts.sum(axis=0), counts.sum(axis=1)
+    drawn = rng.permutation(len(counts))
+    fold, held = np.empty(len(counts), dtype=int), np.zeros((k, counts.shape[1]))
+    sizes = np.zeros(k)
+    for group in drawn[np.lexsort((-size[drawn], rarest[drawn]))]:
+        crowded = np.round((held * share[group]).sum(axis=1), _DIGITS)
+        fold[group] = np.lexsort((sizes, crowded))[0]
+        held[fold[group]] += share[group]
+        sizes[fold[group]] += size[group]
+    return fold[groups]
 
 
 def choose_n_folds(n: int, usual: int) -> int:

@@ -6,7 +6,7 @@ that got something else than the views or kernels that are wanted.
 
 import html
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -101,11 +101,16 @@ def freeze(values: Any) -> Any:
 @serializable
 @dataclass(frozen=True, eq=False, repr=False)
 class Presence:
-    """What :class:`Views` and :class:`KernelViews` share: samples, views, and who has which."""
+    """What :class:`Views` and :class:`KernelViews` share: samples, views, and who has which.
+
+    `groups`, if not None, has a whole number for each sample: samples of one number (of one patient, family
+    or site) never stand on both sides of a split.
+    """
 
     ids: Array
     names: tuple[str, ...]
     observed: Array
+    groups: Array | None = field(default=None, kw_only=True)
 
     @property
     def n_samples(self) -> int:
@@ -114,6 +119,11 @@ class Presence:
     @property
     def n_views(self) -> int:
         return len(self.names)
+
+    @property
+    def n_groups(self) -> int | None:
+        """How many groups the samples are in; None if they are in none."""
+        return None if self.groups is None else len(np.unique(self.groups))
 
     def __len__(self) -> int:
         return self.n_samples
@@ -164,6 +174,45 @@ class Presence:
             elif one.name.endswith("observed"):
                 changes[one.name] = as_readonly(value[:, columns])
         return replace(self, names=check_names(names), **changes)
+
+    def with_groups(self, groups: Any) -> Self:
+        """The same samples in groups that stay together in every split: patients, families, sites.
+
+        Estimators, ``compare`` and all that they cross-validate keep to them.  Only who is with whom
+        counts, not what groups are called.
+
+        Parameters
+        ----------
+        groups : array of shape (n_samples,), Series, frame or mapping by id, "id" or None
+            A label for each sample, lined up by id as :meth:`align` does if it carries ids.  Samples
+            without one (None, NaN) are groups of their own.  ``"id"``: those whose ids differ in the end
+            only, as ``P01_v1`` and ``P01_v2``.  None: no groups.
+
+        Examples
+        --------
+        >>> from absentia import Views
+        >>> views = Views.from_dict({"a": [[1.0], [2.0], [3.0]]}, ids=["p1", "p2", "p3"])
+        >>> views.with_groups({"p3": "Ann", "p1": "Bob", "p2": "Ann"}).groups.tolist()
+        [0, 1, 1]
+        """
+        if groups is None:
+            return replace(self, groups=None)
+        if isinstance(groups, str) and groups == "id":
+            from absentia.data._leakage import group_by_id
+
+            groups = group_by_id(self.ids.tolist())
+        by_id = isinstance(groups, Mapping) or hasattr(groups, "iloc") or hasattr(groups, "columns")
+        values = self.align(groups) if by_id else np.asarray(groups, dtype=object)
+        if values.shape != (len(self),):
+            raise ValueError(f"groups of shape {values.shape} for {len(self)} samples; one each is wanted")
+        labels = [object() if is_missing(value) else value for value in values.tolist()]
+        numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+        if len(numbers) < 2:
+            raise ValueError("all samples are of one group; two or more are wanted, to hold some out")
+        return replace(self, groups=as_readonly(np.array([numbers[label] for label in labels])))
+
+    def _groups_of(self, index: Array) -> Array | None:
+        return None if self.groups is None else as_readonly(self.groups[index])
 
     def align(self, y: Any, missing: Literal["keep", "drop"] = "keep") -> Any:
         """Labels, or any values, in the order of the samples, by their ids.

@@ -245,6 +245,7 @@ class Views(Presence):
             self,
             ids=as_readonly(self.ids[index]),
             observed=as_readonly(self.observed[index]),
+            groups=self._groups_of(index),
             _blocks=self._taken(self._places(index)),
         )
 

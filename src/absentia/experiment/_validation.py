@@ -83,9 +83,9 @@ class Validation:
         return int(self.fold.max()) + 1
 
 
-def count_steps(task: Task, plan: Plan, plans: Mapping[str, Plan], y: Array) -> int:
+def count_steps(plan: Plan, plans: Mapping[str, Plan], n_folds: int) -> int:
     """How often a fit of `plan` to all samples, and a cross-validation of `plans`, call ``tick``."""
-    return plan.n_steps + (task.count_folds(y) * sum(one.n_steps for one in plans.values()) if plans else 0)
+    return plan.n_steps + n_folds * sum(one.n_steps for one in plans.values())
 
 
 def cross_validate(
@@ -105,7 +105,7 @@ def cross_validate(
     plans = {name: plan.suit(data) for name, plan in plans.items()}
     first = next(iter(plans))
     order = order_samples(data, *task.order_keys(y))
-    cut = task.make_folds(order, y, task.count_folds(y), seed)
+    cut = task.make_folds(order, y, task.count_folds(y, data.groups), seed, data.groups)
     said: dict[str, list[Predictions]] = {name: [] for name in (*plans, task.prior_name)}
     strengths: dict[str, list[Any]] = {name: [] for name in plans}
     details = _Details(task, data, y, len(cut))

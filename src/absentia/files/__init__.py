@@ -15,7 +15,7 @@ from absentia.files._base import (
 )
 from absentia.files._cells import csv_rows
 from absentia.files._frames import parse_groups
-from absentia.files._labels import Labels, read_covariates, read_labels
+from absentia.files._labels import Labels, read_covariates, read_groups, read_labels
 from absentia.files._mat import mat_content
 from absentia.files._matrix import Matrix, holds_matrix, read_matrix, write_csv
 from absentia.files._models import holds_model, read_state, write_state

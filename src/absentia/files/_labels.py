@@ -177,6 +177,25 @@ def read_covariates(
     return covariates
 
 
+def read_groups(source: str, data: LoadedData, path: Path, *, id: str | None = None) -> Labels:
+    """Which samples of `data` belong together: patients, families, sites.
+
+    Parameters
+    ----------
+    source : str
+        A column of the table of labels, or what :func:`read_labels` takes.
+    data, path, id
+        As in :func:`read_labels`.
+    """
+    if data.table is not None and locate_labels(source, path)[0] is None:
+        with file_errors(data.table):
+            names = read_raw_table(data.table).names
+        if source in names:
+            own = data.labels.id if data.labels is not None else id
+            return read_labels(LabelsSource(data.table, source, own), data, path, id=id, kind="classes")
+    return read_labels(source, data, path, id=id, kind="classes")
+
+
 def _find_labels(
     source: str | LabelsSource, loaded: LoadedData, path: Path, id: str | None, kind: _Kind | None
 ) -> Labels:

@@ -146,7 +146,8 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         for name, raw in self._fit(X, y):
             kernels[name] = symmetrize(self._normalizers[name](*raw)[0])
         kernels |= {name: Gram(factors.Phi) for name, factors in self._maps.items()}
-        return KernelViews.within(self._train, {name: kernels[name] for name in X.names})
+        samples = replace(self._train, groups=X.groups)  # which is not kept
+        return KernelViews.within(samples, {name: kernels[name] for name in X.names})
 
     def training_kernels(self) -> KernelViews | None:
         """The square kernels of the training samples, as :meth:`fit_transform` gave them.
@@ -190,7 +191,7 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         check_is_fitted(self, "names_in_")
         _check_input(X, self.kernel)
         X = self._select_known(X)
-        rows = Presence(X.ids, self.names_in_, _align_observed(X, self.names_in_))
+        rows = Presence(X.ids, self.names_in_, _align_observed(X, self.names_in_), groups=X.groups)
         blocks: dict[str, Array | Operator] = {}
         diagonals: dict[str, Array] = {}
         for v, name in enumerate(self.names_in_):

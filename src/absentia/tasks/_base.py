@@ -13,7 +13,7 @@ from scipy.stats import norm
 from sklearn.pipeline import Pipeline
 
 from absentia.core import Array, check_name
-from absentia.data import KernelViews, Views, make_folds
+from absentia.data import KernelViews, Views, count_groups, make_folds
 from absentia.methods import catalogue
 from absentia.methods.catalogue import Entry, Family
 from absentia.methods.models import check_scores
@@ -158,17 +158,19 @@ class Task:
         """A number for each sample; folds have the same share of each number."""
         return np.zeros(len(y), dtype=int)
 
-    def max_folds(self, y: Array) -> int:
-        """How many folds can have something of everything."""
-        return len(y)
+    def max_folds(self, y: Array, groups: Array | None = None) -> int:
+        """How many folds can have something of everything, with whole groups in each."""
+        return count_groups(groups, np.arange(len(y)))
 
-    def count_folds(self, y: Array) -> int:
+    def count_folds(self, y: Array, groups: Array | None = None) -> int:
         """Folds that a fit is cross-validated in."""
-        return min(DEFAULT_FOLDS, self.max_folds(y))
+        return min(DEFAULT_FOLDS, self.max_folds(y, groups))
 
-    def make_folds(self, order: Array, y: Array, n_folds: int, seed: Any = 0) -> list[tuple[Array, Array]]:
+    def make_folds(
+        self, order: Array, y: Array, n_folds: int, seed: Any = 0, groups: Array | None = None
+    ) -> list[tuple[Array, Array]]:
         """Positions to learn from and to hold out, fold by fold; `order` is of :func:`order_samples`."""
-        return make_folds(order, self.strata(y), n_folds, seed)
+        return make_folds(order, self.strata(y), n_folds, seed, groups)
 
     # -------------------------------------------------------------------------------- methods and fits
 

@@ -44,6 +44,7 @@ def take_samples(data: Any, rows: Array, columns: Array | None = None) -> Any:
 def order_samples(data: Views | KernelViews, *keys: Array) -> Array:
     """Positions of the samples in an order that the data and the keys decide, however they came."""
     profiles = feature_profiles(data) if isinstance(data, Views) else kernel_profiles(data)
+    keys = keys if data.groups is None else (*keys, data.groups)
     return order_by_profiles(profiles, data.observed, *keys)
 
 

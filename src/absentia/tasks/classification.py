@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from absentia.core import Array, warn
-from absentia.data import AbsenceWarning, KernelViews, Views, choose_n_folds, show_id
+from absentia.data import AbsenceWarning, KernelViews, Views, choose_n_folds, count_fewest, show_id
 from absentia.kernels import CombineKernels
 from absentia.methods.catalogue import Entry
 from absentia.methods.completion import CVKT
@@ -107,12 +107,18 @@ class Classification(Task):
     def strata(self, y: Array) -> Array:
         return y
 
-    def max_folds(self, y: Array) -> int:
-        return int(np.unique(y, return_counts=True)[1].min())
+    def max_folds(self, y: Array, groups: Array | None = None) -> int:
+        most = count_fewest(y, groups)
+        if most < 2:
+            raise ValueError(
+                "all samples of a class are of one group, without which nothing can be learned of it; give "
+                "groups that share the classes, or leave its labels empty"
+            )
+        return most
 
-    def count_folds(self, y: Array) -> int:
+    def count_folds(self, y: Array, groups: Array | None = None) -> int:
         """Two of many samples (``data.MANY``)."""
-        return min(choose_n_folds(len(y), DEFAULT_FOLDS), self.max_folds(y))
+        return min(choose_n_folds(len(y), DEFAULT_FOLDS), self.max_folds(y, groups))
 
     def plan(self, *args: Any, probability: bool = True, **kwargs: Any) -> Plan:
         plan = super().plan(*args, **kwargs)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from absentia.core import Array
-from absentia.data import KernelViews, Views
+from absentia.data import KernelViews, Views, count_groups
 from absentia.data.survival import (
     Survival,
     as_survival,
@@ -71,8 +71,8 @@ class SurvivalAnalysis(Task):
     def strata(self, y: Array) -> Array:
         return np.asarray(y[:, 1] == 1)
 
-    def max_folds(self, y: Array) -> int:
-        return int(y[:, 1].sum())
+    def max_folds(self, y: Array, groups: Array | None = None) -> int:
+        return count_groups(groups, np.flatnonzero(y[:, 1]))
 
     def baseline_plans(self, plan: Plan, data: Views | KernelViews) -> dict[str, Plan]:
         """The same regression on kernels in which absent views are zero."""

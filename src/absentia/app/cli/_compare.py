@@ -54,6 +54,8 @@ class CompareOptions:
         Of the folds, or of the hiding.
     cv
         Folds.
+    leave_one_group_out
+        Hold out every one of the --groups once, in place of folds and repeats; for up to 30, as sites.
     hide
         Share of the observed cells to hide, without labels.
     mechanism
@@ -79,6 +81,7 @@ class CompareOptions:
     costs: Path | None = None
     repeats: Whole = 5
     cv: Whole = 5
+    leave_one_group_out: Switch = False
     hide: float = 0.2
     mechanism: Literal["own", "mcar", "per-view", "exclusive"] = "own"
     rates: Annotated[tuple[float, ...], _SEVERAL] = ()

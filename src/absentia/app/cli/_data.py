@@ -26,7 +26,7 @@ from absentia.data import (
     numeric_columns,
     show_id,
 )
-from absentia.files import Labels, LoadedData, file_errors, read_covariates, read_labels
+from absentia.files import Labels, LoadedData, file_errors, read_covariates, read_groups, read_labels
 from absentia.kernels import ViewKernels
 from absentia.methods import inspection
 from absentia.tasks import CLASSIFICATION, MULTILABEL, REGRESSION, TASKS, Task, space_samples, take_samples
@@ -98,6 +98,7 @@ def read_training(
     besides = Covariates.read(covariates, opened, path, source.id)
     kind = "numbers" if tuple(tasks) == (REGRESSION,) else None
     found = find_labels(path, source, opened, labels, kind)
+    opened, ignored = group_samples(path, source, opened)
     what = f"{path}: labels {labels or 'of the manifest'!r}"
     task = _check_task(found, tasks, what)
     data, kernels = found.without(besides.without(opened.data)), options.make(opened)
@@ -117,9 +118,27 @@ def read_training(
         (*opened.notes, f"labels: {describe_labels(found)}"),
         task,
         found.columns,
-        reading=source.to_remember(opened, [f"{view}:{column}" for view, column in besides.leaves]),
+        reading=source.to_remember(opened, [*ignored, *besides.leaves]),
         covariates=besides.table,
     )
+
+
+def group_samples(
+    path: Path, source: ReadOptions, opened: LoadedData
+) -> tuple[LoadedData, tuple[tuple[str, str], ...]]:
+    """The data in the groups that were asked for, and the columns of views that these were."""
+    if source.groups is None:
+        return opened, ()
+    try:
+        if source.groups == "id":
+            return replace(opened, data=opened.data.with_groups("id")), ()
+        found = read_groups(source.groups, opened, path, id=source.id)
+        labels = [x if known else None for x, known in zip(found.values.tolist(), found.known, strict=True)]
+        note = f"groups: {describe_labels(found)}"
+        data = found.without(opened.data).with_groups(labels)
+    except ValueError as error:
+        raise ValueError(f"--groups {source.groups}: {error}") from None
+    return replace(opened, data=data, notes=(*opened.notes, note)), found.leaves
 
 
 def _check_task(labels: Labels, tasks: Sequence[Task], what: str) -> Task:

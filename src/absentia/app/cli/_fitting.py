@@ -183,12 +183,13 @@ def _learn(
     """
     task, seen = training.task, training.validated
     plans = {plan.name: plan, **task.baseline_plans(plan, seen.data)} if validate else {}
-    with step_bar(plan.name, experiment.count_steps(task, plan, plans, seen.y)) as tick:
+    n_folds = task.count_folds(seen.y, seen.data.groups) if validate else 0
+    with step_bar(plan.name, experiment.count_steps(plan, plans, n_folds)) as tick:
         begin = _progress._clock()
         model = task.learn(training.data, training.y, plan, tick)
         if not validate:
             return model, None
-        seconds = task.count_folds(seen.y) * (_progress._clock() - begin)
+        seconds = n_folds * (_progress._clock() - begin)
         if seconds > _LONG_SECONDS:
             words = (
                 f"fitted; judging it in folds beside baselines takes about {format_seconds(seconds)} more"
@@ -285,6 +286,7 @@ def _as_json(fit: _Fit, page: Path | None) -> dict[str, Any]:
     document: dict[str, Any] = {
         "method": fit.entry.name,
         "samples": len(fit.training.y),
+        "groups": fit.training.data.n_groups,
         "not learned from": fit.training.dropped,
         "views": list(fit.fitted.names_in_),
         **{name: _as_plain(value) for name, value in fit.task.describe(fit.fitted, fit.training.y).items()},
@@ -400,6 +402,8 @@ def _facts(fit: _Fit, validation: Validation) -> dict[str, str]:
     if fit.options.covariates:
         facts["covariates"] = ", ".join(fit.options.covariates)
     facts["folds"] = f"{validation.n_folds}, {task.fold_words}, seed 0"
+    if (n_groups := seen.data.n_groups) is not None:
+        facts["groups"] = f"{n_groups} of samples, none on both sides of a split"
     facts["judged on"] = f"{len(seen.y)} samples"
     facts["parameters"] = parameters_in_words(fit.fitted.get_params())
     return facts | {"made with": made_with()}

@@ -124,12 +124,14 @@ class ReadOptions:
     ignore: _Words = ()
     transpose: _Words | None = None
     features_from_labels: Annotated[tuple[str, ...], Parameter(parse=False)] = ()
+    groups: Annotated[str | None, Parameter(parse=False)] = None
 
     def options(self) -> dict[str, Any]:
         """As :func:`absentia.io.read` takes it."""
         from absentia import files
 
         options = {field.name: getattr(self, field.name) for field in fields(self)}
+        del options["groups"]  # of samples that were read
         options["views"] = files.parse_groups(list(self.views)) if self.views else None
         options["transpose"] = False if self.transpose is None else self.transpose or True
         return options
@@ -140,10 +142,13 @@ class ReadOptions:
 
         return files.open_data(path, labels=labels, **self.options())
 
-    def to_remember(self, opened: LoadedData, ignored: Sequence[str] = ()) -> dict[str, Any]:
-        """What a model has to know to read new samples as those that it was learned from."""
+    def to_remember(self, opened: LoadedData, ignored: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
+        """What a model has to know to read new samples as those that it was learned from.
+
+        `ignored` are views and columns that were left out beside those that the user names.
+        """
         reading = {
-            "ignore": [*self.ignore, *ignored],
+            "ignore": [*self.ignore, *(f"{view}:{column}" for view, column in ignored)],
             "labels": opened.table.name if opened.table else None,
             "features from labels": list(self.features_from_labels),
         }
@@ -172,9 +177,13 @@ class LabelledReadOptions(ReadOptions):
     ----------
     features_from_labels
         Columns of the table of labels that are features all the same; by default none is.
+    groups
+        Who belongs together, and never stands on both sides of a split: COLUMN (patient, site) of the table
+        of labels or of a view, FILE:COLUMN, or id, where ids tell it (P01_v1, P01_v2). It is no feature.
     """
 
     features_from_labels: _Words = ()
+    groups: str | None = None
 
 
 def container_endings(file: Path) -> tuple[str, ...]:

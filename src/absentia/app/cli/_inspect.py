@@ -49,7 +49,7 @@ def inspect(
 
         _show_model(data, models.describe(data), json)
         return
-    from absentia.app.cli._data import Covariates, explain_labelled_absence, find_labels
+    from absentia.app.cli._data import Covariates, explain_labelled_absence, find_labels, group_samples
     from absentia.core import limit_threads
 
     loaded = source.open(data, labels)
@@ -57,6 +57,7 @@ def inspect(
     if labels is not None or loaded.labels is not None:
         label_values = find_labels(data, source, loaded, labels)
     besides = Covariates.read(covariates, loaded, data, source.id)
+    loaded, _ = group_samples(data, source, loaded)
     loaded = replace(loaded, data=besides.without(loaded.data))
     features = loaded.data if label_values is None else label_values.without(loaded.data)
     with limit_threads(None, len(features)):

@@ -74,6 +74,8 @@ def _read_task_data(
     """What is compared on, and what is to be said of it."""
     opened = source.open(path) if labels is None else open_training(source, path, labels)
     if labels is None and opened.labels is None:
+        if source.groups is not None:
+            raise ValueError("--groups are of predictions: give --labels, or leave them out")
         return make_task_data(opened.data, kernel=options.make(opened)), opened.notes
     tasks = (CLASSIFICATION, REGRESSION, SURVIVAL, MULTILABEL)
     training = read_training(path, source, labels, options, tasks, opened)
@@ -198,6 +200,7 @@ def _as_json(comparison: Comparison) -> dict[str, Any]:
         "simplest": recommendation.simplest,
         "score": results.metric.name,
         "trials": {"done": results.done, "wanted": results.wanted},
+        "groups": comparison.study.data.data.n_groups,
         "methods": table.where(table.notna(), None).to_dict("records"),
         "learning curve": _as_plain(results.learning_curve),
         "page": str(comparison.study.folder / PAGE),

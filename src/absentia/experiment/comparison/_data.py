@@ -96,7 +96,7 @@ class TaskData:
 
     def split(self, n_folds: int, seed: int, repeat: int) -> list[tuple[Array, Array]]:
         """Positions to learn from and to hold out, fold by fold; all of it follows from data and seed."""
-        return self.task.make_folds(self.order, self.targets, n_folds, [seed, repeat])
+        return self.task.make_folds(self.order, self.targets, n_folds, [seed, repeat], self.data.groups)
 
     def replace(self, data: Any) -> "TaskData":
         """The same of other data of these samples."""
@@ -149,7 +149,7 @@ def load_data(folder: Path) -> TaskData:
 # ------------------------------------------------------------------------------------- what comes in
 
 
-def make_task_data(data: Any, y: Any = None, kernel: Any = "rbf") -> TaskData:
+def make_task_data(data: Any, y: Any = None, kernel: Any = "rbf", groups: Any = None) -> TaskData:
     """What is to be compared on, out of what a user has.
 
     Parameters
@@ -161,11 +161,14 @@ def make_task_data(data: Any, y: Any = None, kernel: Any = "rbf") -> TaskData:
         :func:`absentia.survival.as_survival` takes them).  Samples without are left out.
     kernel : str or ViewKernels
         How kernels are made of features.
+    groups : optional
+        Who belongs together, as ``with_groups`` of the data takes it; None: as the data have it.
     """
     if isinstance(data, Mapping):
         data = Views.from_dict(data)
     if not isinstance(data, Views | KernelViews):
         raise TypeError(f"Views, KernelViews or a dict of tables is wanted, not {type(data).__name__}")
+    data = data if groups is None else data.with_groups(groups)
     for repeat in find_repeats(data):
         warn(repeat.sentence, AbsenceWarning)
     makes = clone(kernel) if isinstance(kernel, ViewKernels) else ViewKernels(kernel)

@@ -46,9 +46,10 @@ class Design:
 
     `repeats_of` has those methods that are tried in fewer repeats because they are slow, `left_out` why
     methods are not tried at all.  `completers` are tried on hidden cells beside predictions.  With a
-    `learning_curve` some methods also learn from fewer samples, and with views that fewer have.  What only
-    the page tells (`title`, `command`, `call`, `equivalence`) changes no trial, nor do limits;
-    `call` names the data and the labels as other commands take them.
+    `learning_curve` some methods also learn from fewer samples, and with views that fewer have.  With
+    `leave_one_group_out` every group of samples is a fold, whatever `cv`, and there is one repeat.  What
+    only the page tells (`title`, `command`, `call`, `equivalence`) changes no trial, nor do limits; `call`
+    names the data and the labels as other commands take them.
     """
 
     methods: tuple[str, ...]
@@ -72,9 +73,12 @@ class Design:
     memory_limit: int | None = None
     remarks: tuple[str, ...] = ()
     learning_curve: bool = False
+    leave_one_group_out: bool = False
 
     def __post_init__(self) -> None:
         self._check_types()
+        if self.leave_one_group_out:
+            object.__setattr__(self, "repeats", 1)  # there is one way to do it
         if not 0 < self.hide < 1:
             raise ValueError(f"hide is a share between 0 and 1, not {self.hide!r}")
         if self.mechanism not in _MECHANISMS:
@@ -97,8 +101,9 @@ class Design:
         """Refuse what is not a text or a number where it is to be."""
         texts = [self.data, self.title, self.command, self.call, self.mechanism, self.metric or ""]
         lists = (self.methods, self.completers, self.remarks, self.left_out, self.left_out.values())
-        if not isinstance(self.learning_curve, bool):
-            raise ValueError(f"learning_curve is true or false, not {_shown(self.learning_curve)}")
+        for name in ("learning_curve", "leave_one_group_out"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} is true or false, not {_shown(getattr(self, name))}")
         for text in (*texts, *(text for some in (*lists, self.repeats_of) for text in some)):
             if not isinstance(text, str):
                 raise ValueError(f"{_shown(text)} is no text")
@@ -157,7 +162,9 @@ def load_design(folder: Path) -> Design:
 
 def count_folds(data: TaskData, design: Design) -> int:
     """As asked, or as many as can have something of every class."""
-    return max(2, min(design.cv, data.task.max_folds(data.targets)))
+    groups = data.data.groups
+    most = data.task.max_folds(data.targets, groups)
+    return int(data.data.n_groups) if design.leave_one_group_out else max(2, min(design.cv, most))
 
 
 # --------------------------------------------------------------------------------------------- trials
@@ -362,6 +369,7 @@ def choose_methods(
     simplest = data.task.simplest
     tried = [name for name in reasons if name not in left_out and name != simplest]
     beside = default and completers and data.kind != "completion" and not data.data.observed.all()
+    beside = beside and data.data.groups is None  # cells would be completed out of their own group
     completion = data.for_completion()
     others = [name for name in _COMPLETERS_BESIDE if not _why_not(make_plan(name, completion), completion)]
     return (simplest, *tried), left_out, tuple(others) if beside else ()

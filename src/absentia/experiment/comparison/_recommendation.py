@@ -333,6 +333,11 @@ def write_script(name: str, data: TaskData) -> str:
     fitting += [f"model.predict{'_proba' if several else ''}(views[:5])"] if data.has_features else []
     targets = _TARGETS.get(data.kind, _TARGETS["classes"])
     labels = [line.replace("SAMPLES", samples) for line in targets]
+    if data.data.groups is not None:
+        groups = 'pd.read_csv("GROUPS.csv", index_col=0)["GROUP"]'
+        labels += [
+            f"{samples} = {samples}.with_groups({groups})  # who never stands on both sides of a split"
+        ]
     return "\n".join(["import pandas as pd", *_imports(lines), reading, *labels, *lines, *fitting])
 
 

@@ -27,6 +27,7 @@ from absentia.tasks import Metric
 
 _MAX_SECONDS = 20.0  # CPU seconds that the repeats of a method may take, where slow ones are thinned out
 _FIRST_FIT_SECONDS = 60.0  # CPU seconds that its first fit may take
+_MAX_GROUPS = 30  # each of which is a fold
 _MIN_DRAWS = 3  # times that cells are hidden for a completer at least: one says nothing of chance
 #: What a trial is, whatever the data and the version: two that agree in it are the same question.
 _SAME_TRIAL = ("kind", "method", "repeat", "fold", "views", "rate", "mechanism", "share", "view")
@@ -66,6 +67,15 @@ class Study:
     def __init__(self, data: TaskData, design: Design, folder: str | os.PathLike[str]) -> None:
         if design.learning_curve and data.kind == "completion":
             raise ValueError("a learning curve is of predictions: give labels, or leave it out")
+        n_groups = data.data.n_groups
+        if design.leave_one_group_out and (n_groups is None or n_groups > _MAX_GROUPS):
+            there = "there are none" if n_groups is None else f"there are {n_groups}"
+            raise ValueError(
+                f"leave_one_group_out is for 2 to {_MAX_GROUPS} groups, and {there}; give groups such as "
+                "sites, or leave it out: many groups are dealt to folds"
+            )
+        if n_groups is not None and data.kind == "completion":
+            raise ValueError("groups are of predictions: give labels, or leave groups out")
         self.data = data
         metric = data.task.order_metrics(design.metric)[0].name  # refuses one that there is not
         self.design = replace(design, metric=metric, data=data.hash)

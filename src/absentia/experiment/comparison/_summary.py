@@ -459,6 +459,8 @@ def _make_facts(summary: ComparisonSummary) -> dict[str, str]:
             f"{count_folds(summary.data, design)} folds, {design.repeats} repeats, the same for every "
             "method; kernels, completion and all that is chosen come from the training part of a fold"
         )
+        if data.n_groups is not None:
+            facts["groups"] = f"{data.n_groups} of samples, none on both sides of a split"
     if kind == "classes":
         rule = summary.data.decision if isinstance(summary.data.decision, str) else "costs"
         facts["decision"] = f"{_DECISION_WORDS[rule]}, by every method that gives probabilities"

@@ -14,7 +14,7 @@ from typing import Self, TypeVar
 import numpy as np
 
 from absentia.core import Array, RandomState, evaluate_path, make_generator
-from absentia.data import KernelViews, order_kernels
+from absentia.data import KernelViews, number_groups, order_kernels
 from absentia.data.missingness import fixed_per_view
 
 #: Share of each view's samples that is hidden.
@@ -56,6 +56,9 @@ class Holdout:
         in_order = np.ix_(order.samples, order.views)
         keep = np.empty_like(X.observed)
         keep[in_order] = fixed_per_view(X.observed[in_order], share, random_state=rng, allow_empty=True)
+        if (groups := number_groups(X.groups)) is not None:  # hidden as their first members are
+            first = order.samples[np.unique(groups[order.samples], return_index=True)[1]]
+            keep = keep[first[groups]]
         keep[X.observed.any(axis=1) & ~(X.observed & keep).any(axis=1)] = True
         return cls(X, X.hide(keep))
 

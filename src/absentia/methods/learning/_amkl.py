@@ -181,16 +181,19 @@ class AbsentMKLClassifier(KernelClassifier):
         rounds = self.formulation == "iterative" or self.two_step or self.paper_form
         return self.max_iter if rounds else None
 
-    def fit(self, X: KernelViews, y: Any, sample_weight: Any = None, observed: Any = None) -> Self:
+    def fit(
+        self, X: KernelViews, y: Any, sample_weight: Any = None, observed: Any = None, *, groups: Any = None
+    ) -> Self:
         """Learn from square kernels of the training samples and their labels.
 
+        Samples of one of the `groups` stay together in all that is held out: ``X.with_groups(groups)``.
         `observed` (samples x views, True = present) goes with ``paper_form=True`` alone: the mask under
         which complete kernels `X` are to be learned from.
         """
         self._check_parameters()
         X = check_square_kernels(X, type(self).__name__)
         self._mask = self._paper_mask(X, observed)
-        return super().fit(X, y, sample_weight)
+        return super().fit(X, y, sample_weight, groups=groups)
 
     def _check(self) -> None:
         if self.formulation == "iterative" and (self.paper_form or self.shared_weights):

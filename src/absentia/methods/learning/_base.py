@@ -70,6 +70,11 @@ class Learner(Estimator, ABC):
         tags.input_tags.pairwise = self._input.pairwise
         return tags
 
+    def _check_training(self, X: Any, groups: Any) -> Any:
+        """What can be learned from, in `groups` if these are given."""
+        X = self._input.check(X, self)
+        return X if groups is None else X.with_groups(groups)
+
     def unusable(self, X: Any) -> Array:
         """Which samples have no view with a say, so that only the prior can be said of them."""
         return np.asarray(~(self._coverage(self._check_rows(X)) > 0).any(axis=1))
@@ -140,10 +145,13 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
             scores = 1 - 2 * costs / np.maximum(mean, 1e-300)
         return np.asarray(scores[:, 1:] if len(self.classes_) == 2 else scores)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from the training samples (kernels: square) and their labels."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+        """Learn from the training samples (kernels: square) and their labels.
+
+        Samples of one of the `groups` stay together in all that is held out: ``X.with_groups(groups)``.
+        """
         self._check_parameters()
-        X = self._input.check(X, self)
+        X = self._check_training(X, groups)
         labels = check_labels(X, y, sample_weight)
         warn_of_empty(X)
         weight = labels.class_weighted(getattr(self, "class_weight", None))
@@ -267,10 +275,13 @@ class Regressor(RegressorMixin, Learner):  # type: ignore[misc]
     def _predict(self, X: Any) -> Array:
         """Targets of the rows, (rows,); rows that cover nothing are not read."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from the training samples (kernels: square) and their targets."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+        """Learn from the training samples (kernels: square) and their targets.
+
+        Samples of one of the `groups` stay together in all that is held out: ``X.with_groups(groups)``.
+        """
         self._check_parameters()
-        X = self._input.check(X, self)
+        X = self._check_training(X, groups)
         y, weight = check_targets(X, y, sample_weight)
         warn_of_empty(X)
         self._prior = float(np.average(y, weights=weight))
@@ -314,13 +325,14 @@ class SurvivalModel(Learner):
     def _predict(self, X: Any) -> Array:
         """Log-risks of the rows, (rows,), about zero on average; rows that cover nothing are not read."""
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
         """Learn from the training samples (kernels: square) and their times and events.
 
-        `y` has any form that :func:`absentia.survival.as_survival` knows.
+        `y` has any form that :func:`absentia.survival.as_survival` knows.  Samples of one of the `groups`
+        stay together in all that is held out: ``X.with_groups(groups)``.
         """
         self._check_parameters()
-        X = self._input.check(X, self)
+        X = self._check_training(X, groups)
         y = as_survival(y, X)
         warn_of_empty(X)
         if not y.event[X.observed.any(axis=1)].any():

@@ -18,7 +18,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from absentia.core import Array, serializable
-from absentia.data import AbsenceWarning, KernelViews, Views, choose_n_folds, make_folds, order_for_learning
+from absentia.data import (
+    AbsenceWarning,
+    KernelViews,
+    Views,
+    choose_n_folds,
+    count_fewest,
+    make_folds,
+    order_for_learning,
+)
 from absentia.methods.learning._inputs import Labels, subset
 
 FOLDS = 5
@@ -113,11 +121,14 @@ def calibrate(classifier: Any, X: KernelViews | Views, labels: Labels) -> Calibr
 def _held_out_scores(classifier: Any, X: Any, labels: Labels, rows: Array) -> tuple[Array, Array]:
     """Standardised scores of the samples `rows` by fits that have not seen them, and which are usable."""
     codes, width = labels.codes[rows], len(labels.classes)
-    fewest = int(np.bincount(codes, minlength=width).min())
+    groups = None if X.groups is None else X.groups[rows]
+    fewest = count_fewest(codes, groups) if len(np.unique(codes)) == width else 0
     if fewest < 2:
-        raise ValueError("probabilities want at least two samples with a view of every class")
+        what = "samples" if groups is None else "groups of samples"
+        raise ValueError(f"probabilities want at least two {what} with a view of every class")
     scores, fair = np.zeros((len(rows), 1 if width == 2 else width)), np.zeros(len(rows), dtype=bool)
-    for a, b in make_folds(np.arange(len(rows)), codes, min(choose_n_folds(len(rows), FOLDS), fewest)):
+    n_folds = min(choose_n_folds(len(rows), FOLDS), fewest)
+    for a, b in make_folds(np.arange(len(rows)), codes, n_folds, groups=groups):
         with quiet_refits():
             other = classifier._refit(X, labels, rows[a])
             scale = learn_scale(other, subset(X, rows[a], rows[a]), labels.weight[rows[a]])

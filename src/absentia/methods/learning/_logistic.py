@@ -23,6 +23,13 @@ but for terms of second order,
 leave-one-out cross-validation", JRSS B 82, 2020).  One decomposition gives all of them, and C is that of
 the least log-loss of these scores, the least C of equals.  ``1 - h_i W_i`` is kept above a hundredth: where
 classes separate, a sample may hold its own score alone.
+
+Where samples are in groups, whole groups are left out: with ``V_g = L^-1 A_g'`` (``H = L L'``), slopes
+``g_g`` and curvatures ``W_g`` of the members, their scores without all of them are, in the same sense,
+
+    eta_g + V_g' (I - V_g W_g V_g')^-1 V_g g_g ,
+
+eigenvalues of ``I - V_g W_g V_g'`` kept above a hundredth.
 """
 
 from collections.abc import Sequence
@@ -35,9 +42,9 @@ from scipy.special import expit
 from sklearn.utils.extmath import randomized_svd
 
 from absentia.core import Array, Positive, estimator, get_factors, serializable
-from absentia.core.linalg import inverse_sqrt
+from absentia.core.linalg import inverse_sqrt, solve_left_out
 from absentia.core.optimize import Solution
-from absentia.data import KernelViews, order_for_learning, prefers_factors
+from absentia.data import KernelViews, number_groups, order_for_learning, prefers_factors, stack_groups
 from absentia.methods.learning._base import Classifier
 from absentia.methods.learning._machines import KernelMachine
 from absentia.methods.learning._newton import NewtonPoint, minimise_convex
@@ -145,6 +152,7 @@ class _Rows(NamedTuple):
     targets: list[Array]
     y: Array
     weight: Array
+    groups: Array | None  # that are left out as a whole
 
     def solve(self, C: float, start: Sequence[Array]) -> list[Solution[NewtonPoint]]:
         """The weights of each class, begun at `start`."""
@@ -152,21 +160,24 @@ class _Rows(NamedTuple):
         return [_minimise(self.A, t, self.weight, 1 / C, b) for t, b in pairs]
 
     def leave_one_out(self, solutions: Sequence[Solution[NewtonPoint]]) -> tuple[Array, float]:
-        """Probabilities of every row without it, and their log-loss."""
+        """Probabilities of every row without it, or its group, and their log-loss."""
         pairs = zip(self.targets, solutions, strict=True)
-        scores = [_leave_one_out(self.A, t, self.weight, solution.state) for t, solution in pairs]
+        scores = [_leave_one_out(self, t, solution.state) for t, solution in pairs]
         proba = to_probabilities(np.column_stack(scores))
         true = np.maximum(proba[np.arange(len(self.y)), self.y], MIN_PROBABILITY)
         return proba, float(-np.average(np.log(true), weights=self.weight))
 
 
 def fit_logistic(
-    axes: Axes, y: Array, weight: Array, n_classes: int, C: float | None = None
+    axes: Axes, y: Array, weight: Array, n_classes: int, C: float | None = None, groups: Array | None = None
 ) -> LogisticFit:
-    """Learn from rows of classes 0, 1, ..., each as much as its weight says; C by leave-one-out if None."""
+    """Learn from rows of classes 0, 1, ..., each as much as its weight says; C by leave-one-out if None.
+
+    With `groups`, a number for each row, what is left out are whole groups.
+    """
     A = np.hstack([np.ones((len(y), 1)), axes.Z])
     targets = [(y == k).astype(float) for k in range(n_classes)][1 if n_classes == 2 else 0 :]
-    rows = _Rows(A, targets, y, weight)
+    rows = _Rows(A, targets, y, weight, number_groups(groups))
     start: Sequence[Array] = [np.zeros(A.shape[1])] * len(targets)
     curve: dict[float, float] = {}
     if C is None:
@@ -228,12 +239,21 @@ def _minimise(A: Array, y: Array, s: Array, penalty: float, start: Array) -> Sol
     return minimise_convex(value, slopes, start, tol=_TOL * s.sum(), max_iter=_MAX_ITER)
 
 
-def _leave_one_out(A: Array, y: Array, s: Array, found: NewtonPoint) -> Array:
-    """Scores of the samples, each by the machine without it."""
-    eta = A @ found.w
+def _leave_one_out(rows: _Rows, y: Array, found: NewtonPoint) -> Array:
+    """Scores of the samples, each by the machine without it, or without its group."""
+    eta = rows.A @ found.w
     p = expit(eta)
-    h = (solve_triangular(found.factor, A.T, lower=True, check_finite=False) ** 2).sum(axis=0)
-    return np.asarray(eta + h * s * (p - y) / np.maximum(1 - h * s * p * (1 - p), _MIN_DENOMINATOR))
+    slope, curvature = rows.weight * (p - y), rows.weight * p * (1 - p)
+    V = solve_triangular(found.factor, rows.A.T, lower=True, check_finite=False)
+    if rows.groups is None:
+        h = (V**2).sum(axis=0)
+        return np.asarray(eta + h * slope / np.maximum(1 - h * curvature, _MIN_DENOMINATOR))
+    for members in stack_groups(rows.groups):  # groups x members
+        own = np.moveaxis(V[:, members], 0, 1)  # groups x coefficients x members
+        pull = np.einsum("gpm,gm->gp", own, slope[members])
+        pull = solve_left_out(own * np.sqrt(curvature[members])[:, None], pull, _MIN_DENOMINATOR)
+        eta[members] += np.einsum("gpm,gp->gm", own, pull)
+    return np.asarray(eta)
 
 
 # ------------------------------------------------------------------------------------------ estimator
@@ -273,7 +293,8 @@ class KernelLogistic(KernelMachine, Classifier):
     ----------
     C : float or "loo", default "loo"
         Weight of the training errors, the kernel having rows of unit mean square; ``"loo"`` selects it by
-        the log-loss of samples that are left out one at a time, in closed form.
+        the log-loss of samples (with :attr:`KernelViews.groups`, groups) that are left out one at a time,
+        in closed form.
     class_weight : dict, "balanced" or None
         Factor on the samples' weights by class.
 
@@ -309,7 +330,8 @@ class KernelLogistic(KernelMachine, Classifier):
         length = inverse_sqrt(X.observed[counted] @ eta)
         C = None if isinstance(self.C, str) else float(self.C)
         axes = _average_axes(X, self._views, counted, length)
-        fit = fit_logistic(axes, y[counted], weight[counted], len(self.classes_), C)
+        groups = X.groups if X.groups is None else X.groups[counted]
+        fit = fit_logistic(axes, y[counted], weight[counted], len(self.classes_), C, groups)
         self.C_, self.loo_curve_ = fit.C, fit.loo_curve
         self.loo_proba_ = np.full((len(X), len(self.classes_)), np.nan)
         self.loo_proba_[counted] = fit.loo_proba

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from absentia.core import Array, argmin_key, clone_without_callbacks
-from absentia.data import KernelViews, make_folds, order_for_learning, subsample_classes
+from absentia.data import KernelViews, count_fewest, make_folds, order_for_learning, subsample_classes
 from absentia.methods.learning._calibration import SigmoidCalibration, learn_scale, quiet_refits, score_rows
 from absentia.methods.learning._inputs import subset
 
@@ -72,11 +72,11 @@ def select_C(
     """
     rows = selection_samples(y)
     X, y, weight = X if len(rows) == len(y) else subset(X, rows, rows), y[rows], weight[rows]
-    fewest = int(np.bincount(y).min())
+    fewest = count_fewest(y, X.groups)
     if fewest < 2:
         return _DEFAULT_C
     pieces = []
-    for a, b in make_folds(np.arange(len(y)), y, min(FOLDS, fewest)):
+    for a, b in make_folds(np.arange(len(y)), y, min(FOLDS, fewest), groups=X.groups):
         K = X if combine is None else combine(X, y, weight, a)
         pieces.append((subset(K, a, a), subset(K, b, a), a, b, fit_options(rows[a])))
     return argmin_key({C: _held_out_loss(_with_C(classifier, C), pieces, y, weight) for C in GRID})
@@ -107,7 +107,8 @@ def _select_by_error(regressor: Any, X: Any, y: Array, weight: Array) -> float:
     """The C of :data:`GRID` with the least squared error of held-out samples."""
     if len(y) < 2:
         return _DEFAULT_C
-    parts = make_folds(np.arange(len(y)), np.zeros(len(y), dtype=int), min(FOLDS, len(y)))
+    alike = np.zeros(len(y), dtype=int)
+    parts = make_folds(np.arange(len(y)), alike, min(FOLDS, len(y)), groups=X.groups)
 
     def error(C: float) -> float:
         machine, total = _with_C(regressor, C), 0.0

@@ -9,7 +9,7 @@ probabilities are learned from scores of held-out samples, whose kernels were co
 others.
 """
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -33,7 +33,8 @@ from absentia.methods.prediction._kernel_pipeline import KernelPipeline
 def _average_kernels(K: KernelViews) -> KernelViews:
     """The average of kernels as a view of its own, every sample of unit length."""
     combined = CombineKernels().fit(K).transform(K)
-    return KernelViews.from_dense(combined[None], ids=K.ids, names=["average"])
+    average = KernelViews.from_dense(combined[None], ids=K.ids, names=["average"])
+    return replace(average, groups=K.groups)
 
 
 @estimator

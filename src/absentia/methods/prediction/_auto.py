@@ -1,7 +1,8 @@
 """The defaults: few members of different kinds, and the average of what they predict.
 
 Each member says what it predicts of every training sample once that is left out (logistic and ridge
-regression in closed form, forests out of bag, Cox regression and others in folds).  With ``loss_m`` the
+regression in closed form, forests out of bag, Cox regression and others in folds; of samples in groups the
+whole group is left out, and forests are held out in folds too).  With ``loss_m`` the
 log-loss of these predictions,
 
     w_m  proportional to  exp(-s loss_m),      s = 40 for classes, 20 for numbers and survival times :
@@ -31,7 +32,7 @@ from sklearn.base import clone
 
 from absentia.core import Array, RandomState, estimator, make_callback, warn
 from absentia.core.optimize import Callback, Progress
-from absentia.data import MANY_SAMPLES, KernelViews, make_folds, show_id
+from absentia.data import MANY_SAMPLES, KernelViews, count_fewest, count_groups, make_folds, show_id
 from absentia.kernels import ViewKernels
 from absentia.methods import catalogue
 from absentia.methods.catalogue import Family
@@ -117,10 +118,10 @@ class WeightedMembers(Composite):
     def _hold_out(self, member: Any, X: Any, y: Array, weight: Array) -> Array:
         """What a member says of the training samples if it has not seen them, in folds."""
         strata = self._strata(y)
-        n_folds = max(2, min(FOLDS, int(np.bincount(strata)[np.unique(strata)].min())))
+        n_folds = max(2, min(FOLDS, count_fewest(strata, X.groups)))
         values: list[Any] = [None] * len(y)
         with warnings.catch_warnings(action="ignore"):  # the fit to all samples says what is to be said
-            for a, b in make_folds(np.arange(len(y)), strata, n_folds):
+            for a, b in make_folds(np.arange(len(y)), strata, n_folds, groups=X.groups):
                 part = self._fit_member(member, subset(X, a, a), y[a], weight[a])
                 for place, value in zip(b, self._predict_member(part, subset(X, b, a)), strict=True):
                     values[place] = value
@@ -248,13 +249,19 @@ class AutoClassifier(WeightedMembers, CompositeClassifier):
         del self._left_out
 
     def _learn_ordered(self, X: Any, y: Array, weight: Array) -> None:
-        self._check_counts(y)
+        self._check_counts(y, X.groups)
         left_out = self._fit_members(X, y, weight)
         losses = np.array([log_loss(np.maximum(proba, 1e-4), y, weight) for proba in left_out])
         self._left_out = np.tensordot(self._set_weights(losses, "loss", losses), left_out, 1)
 
-    def _check_counts(self, y: Array) -> None:
-        """Raise if a class has too few samples to leave some out."""
+    def _check_counts(self, y: Array, groups: Array | None) -> None:
+        """Raise if a class has too few samples, or groups, to leave some out."""
+        for label, code in zip(self.classes_, self._class_order, strict=True):
+            if count_groups(groups, np.flatnonzero(y == code)) == 1:
+                raise ValueError(
+                    f"AutoClassifier: class {show_id(label)} has samples of one group only; two groups or "
+                    "more of every class are wanted, to hold one out"
+                )
         counts = np.bincount(y, minlength=len(self.classes_))[self._class_order]
         if counts.min() < _MIN_CLASS_SIZE:
             raise ValueError(

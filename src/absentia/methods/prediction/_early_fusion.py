@@ -23,7 +23,7 @@ from absentia.core import (
     limit_threads,
     make_generator,
 )
-from absentia.data import Views, column_scales, concatenate_features
+from absentia.data import Views, column_scales, concatenate_features, number_groups
 from absentia.methods.learning import Classifier, Learner, Regressor
 from absentia.methods.prediction._composite import CanonicalOrder
 from absentia.methods.prediction._linear import Linear, LinearFit, fit_linear_classes, fit_linear_numbers
@@ -53,6 +53,7 @@ class _Problem(NamedTuple):
     n_trees: int | None
     seed: int
     classes: bool
+    groups: Array | None = None  # of rows, which are left out together
 
 
 def _forest(problem: _Problem) -> _Fit:
@@ -61,7 +62,8 @@ def _forest(problem: _Problem) -> _Fit:
     kind = RandomForestClassifier if problem.classes else RandomForestRegressor
     share: Any = "sqrt" if problem.classes else 1 / 3
     n_trees = problem.n_trees or _N_TREES["forest"]
-    tells = n_trees >= _MIN_OUT_OF_BAG  # fewer trees may have seen a sample all of them
+    # fewer trees may have seen a sample all of them, and out of bag there may be others of its group
+    tells = n_trees >= _MIN_OUT_OF_BAG and number_groups(problem.groups) is None
     model = kind(n_trees, max_features=share, random_state=problem.seed, oob_score=tells)
     means = as_float32(column_scales(problem.table)[0])
     table = as_float32(problem.table)
@@ -103,7 +105,8 @@ def _count_bins(table: Array) -> int:
 
 def _linear(fit: Callable[..., LinearFit]) -> Callable[[_Problem], _Fit]:
     def learn(problem: _Problem) -> _Fit:
-        model, strength, loo = fit(problem.table, problem.y, problem.weight, problem.strength)
+        rows = (problem.table, problem.y, problem.weight)
+        model, strength, loo = fit(*rows, problem.strength, problem.groups)
         return _Fit(model, np.linalg.norm(model.coef, axis=0), strength, loo)
 
     return learn
@@ -144,9 +147,8 @@ class EarlyFusion(Learner):
             self._class_order = _order_of_appearance(targets, len(self.classes_))
             targets = self._class_order[targets]
         seed = int(make_generator(self.random_state).integers(2**31 - 1))
-        problem = _Problem(
-            concatenate_features(train), targets, weight[rows], strength, self.n_trees, seed, classes
-        )
+        settings = (strength, self.n_trees, seed, classes, train.groups)
+        problem = _Problem(concatenate_features(train), targets, weight[rows], *settings)
         fit = _MODELS[self.model](problem)
         self._model, self._importance = fit.model, fit.importance
         if fit.loo is not None and classes:

@@ -159,7 +159,7 @@ def _append(K: KernelViews, more: KernelViews) -> KernelViews:
     """The kernels of both, of the same samples."""
     both = [K, more]
     names = (*K.names, *more.names)
-    rows = Presence(K.ids, names, np.hstack([kernels.observed for kernels in both]))
+    rows = Presence(K.ids, names, np.hstack([kernels.observed for kernels in both]), groups=K.groups)
     parts = {name: kernels.operator(name) for kernels in both for name in kernels.names}
     if K.square:
         return KernelViews.within(rows, parts)

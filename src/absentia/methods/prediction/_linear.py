@@ -10,11 +10,12 @@ grid that goes with the rows' mean squared length, which grows with the number o
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
-from sklearn.linear_model import Ridge, RidgeCV
+from scipy.linalg import cholesky, solve_triangular
+from sklearn.linear_model import Ridge
 
-from absentia.core import Array, serializable
-from absentia.data import MAX_DEVIATION, column_scales
+from absentia.core import Array, argmin_key, serializable
+from absentia.core.linalg import solve_left_out
+from absentia.data import MAX_DEVIATION, column_scales, number_groups, stack_groups
 from absentia.methods.learning import Axes, fit_logistic
 from absentia.methods.prediction._trees import LINKS
 
@@ -42,7 +43,7 @@ def standardize(table: Array, mean: Array, scale: Array) -> Array:
 
 
 class LinearFit(NamedTuple):
-    """A model, its strength, and what it says of each row once that is left out.
+    """A model, its strength, and what it says of each row once that, or its group, is left out.
 
     Of classes these are probabilities, rows x classes; of numbers predictions, (rows,).
     """
@@ -52,35 +53,63 @@ class LinearFit(NamedTuple):
     loo: Array
 
 
-def fit_linear_classes(table: Array, codes: Array, weight: Array, C: float | str) -> LinearFit:
-    """Logistic regression, each class against the rest; C by leaving out each row if it is ``"cv"``."""
+def fit_linear_classes(
+    table: Array, codes: Array, weight: Array, C: float | str, groups: Array | None = None
+) -> LinearFit:
+    """Logistic regression, each class against the rest.
+
+    C by leaving out each row, or group of rows, if it is ``"cv"``.
+    """
     mean, scale = column_scales(table)
     axes = Axes.of_table(standardize(table, mean, scale))
     n_classes = int(codes.max()) + 1
-    fit = fit_logistic(axes, codes, weight, n_classes, None if isinstance(C, str) else C * axes.size)
+    given = None if isinstance(C, str) else C * axes.size
+    fit = fit_logistic(axes, codes, weight, n_classes, given, groups)
     model = Linear(mean, scale, fit.model.coef.T, fit.model.intercept, "one against the rest")
     return LinearFit(model, fit.C / axes.size, fit.loo_proba)
 
 
-def fit_linear_numbers(table: Array, y: Array, weight: Array, alpha: float | str) -> LinearFit:
-    """Ridge regression; its penalty by leaving out each row in turn if it is ``"cv"``."""
+def fit_linear_numbers(
+    table: Array, y: Array, weight: Array, alpha: float | str, groups: Array | None = None
+) -> LinearFit:
+    """Ridge regression; its penalty by leaving out each row, or group of rows, if it is ``"cv"``."""
     mean, scale = column_scales(table)
     axes = Axes.of_table(standardize(table, mean, scale))
+    rows = _RidgeRows(axes.Z, y, weight, number_groups(groups))
     if isinstance(alpha, str):
-        penalty = float(RidgeCV(alphas=_ALPHAS).fit(axes.Z, y, sample_weight=weight).alpha_)
+        penalty = argmin_key({a: float(weight @ rows.left_out_residuals(a) ** 2) for a in _ALPHAS})
     else:
         penalty = alpha / axes.size
     fit = Ridge(penalty).fit(axes.Z, y, sample_weight=weight)
     coef = axes.back @ fit.coef_
     model = Linear(mean, scale, coef[None, :], np.atleast_1d(fit.intercept_ - axes.center @ coef))
-    residual = y - fit.predict(axes.Z)
-    loo = y - residual / np.maximum(1 - _leverage(axes.Z, weight, penalty), 1e-6)
-    return LinearFit(model, penalty * axes.size, loo)
+    return LinearFit(model, penalty * axes.size, y - rows.left_out_residuals(penalty))
 
 
-def _leverage(Z: Array, weight: Array, alpha: float) -> Array:
-    """How far the fit to each row moves with its own target, in weighted ridge regression."""
-    A = np.hstack([np.ones((len(Z), 1)), Z])
-    H = (A.T * weight) @ A
-    H[np.diag_indices_from(H)] += np.append(0.0, np.full(Z.shape[1], alpha))  # no penalty on the constant
-    return np.asarray(weight * (A * cho_solve(cho_factor(H), A.T).T).sum(axis=1))
+class _RidgeRows(NamedTuple):
+    """What weighted ridge regression is fitted to."""
+
+    Z: Array
+    y: Array
+    weight: Array
+    groups: Array | None  # that are left out as a whole
+
+    def left_out_residuals(self, alpha: float) -> Array:
+        """Of every row (n,) by the regression without it, or without its group."""
+        root = np.sqrt(self.weight)
+        A = np.hstack([np.ones((len(self.Z), 1)), self.Z]) * root[:, None]
+        H = A.T @ A
+        H[np.diag_indices_from(H)] += [0.0, *[alpha] * self.Z.shape[1]]  # no penalty on the constant
+        F = solve_triangular(cholesky(H, lower=True), A.T, lower=True).T
+        residual = root * self.y - F @ (F.T @ (root * self.y))
+        return leave_out(F, residual, self.groups) / root
+
+
+def leave_out(F: Array, residual: Array, groups: Array | None) -> Array:
+    """Residuals (n,) of ``y - F F' y`` by the regression without the row, or without its group."""
+    if groups is None:
+        return np.asarray(residual / np.maximum(1 - (F**2).sum(axis=1), 1e-6))
+    result = np.empty_like(residual)
+    for members in stack_groups(groups):  # groups x members
+        result[members] = solve_left_out(F[members], residual[members], 1e-6)
+    return result

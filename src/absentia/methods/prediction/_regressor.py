@@ -115,7 +115,8 @@ class AbsentRegressor(Composite, Regressor):
         equal = np.full(K.n_views, 1 / K.n_views)
         weights = skill_weights(K, y[:, None], weight) if self.combine == "skill" else equal
         self._sum = CombineKernels(weights).fit(K)
-        ridge = self._machine = Ridge.fit(np.asarray(self._sum.transform(K)), y, weight, penalty)
+        kernel = np.asarray(self._sum.transform(K))
+        ridge = self._machine = Ridge.fit(kernel, y, weight, penalty, K.groups)
         self.penalty_ = ridge.penalty
         return weights
 

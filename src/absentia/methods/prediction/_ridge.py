@@ -3,6 +3,7 @@
 With K centred by weights, ``H K H = U diag(d) U'`` (H the weighted centring, everything scaled by roots of
 the weights), predictions of the training samples are ``S y`` with ``S = U diag(d / (d + a)) U'`` plus the
 mean, and leaving sample i out changes its residual from ``r_i`` to ``r_i / (1 - S_ii - w_i / sum w)``.
+Where samples are in groups, whole groups are left out: ``(I - S_gg - roots of w_g w_g' / sum w)^-1 r_g``.
 
 Late fusion (:class:`FusedRidge`): one regression for each view, on the samples that have it.  With ``p_v``
 its predictions and ``s_v`` the share of the targets' variance that these explain of samples left out (not
@@ -18,7 +19,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from absentia.core import Array, argmin_key, serializable
-from absentia.data import KernelViews
+from absentia.data import KernelViews, number_groups
+from absentia.methods.prediction._linear import leave_out
 
 #: Penalties that are tried, in units of the mean eigenvalue; strong ones first, so that ties are simple.
 _PENALTIES = tuple(10.0**e for e in (3, 2.5, 2, 1.5, 1, 0.5, 0, -0.5, -1, -1.5, -2, -3))
@@ -40,9 +42,11 @@ class Ridge(NamedTuple):
     loo: Array  # what is predicted of each training sample once it is left out
 
     @classmethod
-    def fit(cls, K: Array, y: Array, weight: Array, penalty: float | None = None) -> Any:
-        """With the given penalty, or that of the least leave-one-out error."""
-        share = weight / weight.sum()
+    def fit(
+        cls, K: Array, y: Array, weight: Array, penalty: float | None = None, groups: Array | None = None
+    ) -> Any:
+        """With the given penalty, or that of the least error of samples, or groups, left out."""
+        share, groups = weight / weight.sum(), number_groups(groups)
         root = np.sqrt(len(y) * share)
         mean, columns = float(share @ y), share @ K
         A = _centre(K, share, columns) * root[:, None] * root
@@ -53,12 +57,13 @@ class Ridge(NamedTuple):
         target = U.T @ (root * (y - mean))
         errors: dict[float, float] = {}
         if penalty is None:
-            residuals = {a: _leave_one_out_residuals(U, d, a * unit, target, share) for a in _PENALTIES}
-            errors = {a: float(np.mean(residual**2)) for a, residual in residuals.items()}
+            for a in _PENALTIES:
+                residual = _leave_one_out_residuals(U, d, a * unit, target, share, groups)
+                errors[a] = float(np.mean(residual**2))
         selected = penalty if penalty is not None else argmin_key(errors)
         # directions that no sample has would be divided by rounding
         along = np.divide(target, d + selected * unit, out=np.zeros(len(d)), where=d > 0)
-        loo = y - _leave_one_out_residuals(U, d, selected * unit, target, share) / root
+        loo = y - _leave_one_out_residuals(U, d, selected * unit, target, share, groups) / root
         return cls(root * (U @ along), mean, share, columns, float(selected), errors, loo)
 
     def predict(self, rows: Array) -> Array:
@@ -71,12 +76,13 @@ def _centre(rows: Array, share: Array, columns: Array) -> Array:
     return np.asarray(rows - (rows @ share)[:, None] - columns + float(columns @ share))
 
 
-def _leave_one_out_residuals(U: Array, d: Array, a: float, target: Array, share: Array) -> Array:
-    """Of samples left out one at a time, times the roots of their weights (of mean one)."""
+def _leave_one_out_residuals(
+    U: Array, d: Array, a: float, target: Array, share: Array, groups: Array | None
+) -> Array:
+    """Of samples, or groups, left out one at a time, times the roots of their weights (of mean one)."""
     shrinkage = np.divide(d, d + a, out=np.zeros(len(d)), where=d > 0)
     residual = U @ (target * (1 - shrinkage))
-    leverage = (U**2) @ shrinkage + share
-    return np.asarray(residual / np.maximum(1 - leverage, 1e-6))
+    return leave_out(np.column_stack([U * np.sqrt(shrinkage), np.sqrt(share)]), residual, groups)
 
 
 def _explained_variance(K: KernelViews, targets: Array, weight: Array) -> Array:
@@ -90,7 +96,8 @@ def _explained_variance(K: KernelViews, targets: Array, weight: Array) -> Array:
         if len(has) < 3:
             continue
         block, share = np.asarray(K.block(name), dtype=np.float64), weight[has] / weight[has].sum()
-        fits = [Ridge.fit(block, target, share) for target in targets[has].T]
+        groups = None if K.groups is None else K.groups[has]
+        fits = [Ridge.fit(block, target, share, groups=groups) for target in targets[has].T]
         error = sum(min(ridge.errors.values()) for ridge in fits)
         pairs = zip(targets[has].T, fits, strict=True)
         variance = sum(float(share @ (target - ridge.mean) ** 2) for target, ridge in pairs)
@@ -129,7 +136,9 @@ class FusedRidge(NamedTuple):
             if has.sum() < _MIN_SAMPLES:
                 ridges.append(None)
                 continue
-            ridge = Ridge.fit(np.asarray(K.block(name), dtype=np.float64), y[has], weight[has], penalty)
+            block, groups = np.asarray(K.block(name), dtype=np.float64), K.groups
+            groups = None if groups is None else groups[has]
+            ridge = Ridge.fit(block, y[has], weight[has], penalty, groups)
             ridges.append(ridge)
             left_out[has, v] = ridge.loo
             variance = float(ridge.weight @ (y[has] - ridge.mean) ** 2)

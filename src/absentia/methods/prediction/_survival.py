@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 
 from absentia.core import Array, Positive, RandomState, estimator, serializable, warn
-from absentia.data import KernelViews, Views, column_scales, concatenate_features, make_folds
+from absentia.data import KernelViews, Views, column_scales, concatenate_features, count_groups, make_folds
 from absentia.data.survival import Survival, concordance_index
 from absentia.kernels import CombineKernels
 from absentia.methods.learning import SurvivalModel
@@ -53,13 +53,13 @@ class Options(NamedTuple):
     random_state: RandomState
 
 
-def _select_alpha(K: Array, y: Survival, options: Options) -> PenaltySearch:
+def _select_alpha(K: Array, y: Survival, options: Options, groups: Array | None) -> PenaltySearch:
     """The penalty, given or the best of :data:`_ALPHAS`, and risks out of fold; folds share the events."""
-    alpha, k = options.alpha, min(FOLDS, int(y.event.sum()), len(K) - 1)
+    alpha, k = options.alpha, min(FOLDS, count_groups(groups, np.flatnonzero(y.event)), len(K) - 1)
     if k < 2:
         alpha = _DEFAULT_ALPHA if alpha is None else alpha
         return PenaltySearch(alpha, np.full(len(_ALPHAS), np.nan), np.zeros(len(K)))
-    parts = make_folds(np.arange(len(K)), y.event, k, options.random_state)
+    parts = make_folds(np.arange(len(K)), y.event, k, options.random_state, groups)
     return search_penalty(K, y, _ALPHAS if alpha is None else np.array([alpha]), parts, options.ties)
 
 
@@ -79,7 +79,7 @@ class Averaged(NamedTuple):
         """From complete kernels, or incomplete ones in which absent is zero; the penalty, and its curve."""
         combine = CombineKernels()
         K = np.asarray(combine.fit_transform(X))
-        alpha, curve, risk = _select_alpha(K, y, options)
+        alpha, curve, risk = _select_alpha(K, y, options, X.groups)
         curve = curve if options.alpha is None else np.zeros(0)
         return cls(combine, fit_cox(K, y, alpha, options.ties), risk), alpha, curve
 
@@ -115,7 +115,7 @@ class Fused(NamedTuple):
                 models.append(None)
                 continue
             K = np.asarray(X.block(name))
-            search = _select_alpha(K, y_view, options)
+            search = _select_alpha(K, y_view, options, None if X.groups is None else X.groups[has])
             models.append(fit_cox(K, y_view, search.alpha, options.ties))
             alphas[v], held_out[has, v] = search.alpha, search.risk
             concordances[v] = concordance(y_view, search.risk)
@@ -321,14 +321,15 @@ class EarlyFusionSurvival(EarlyFusion, SurvivalModel):
     def _learn(self, X: Views, y: Survival, weight: Array) -> None:
         order = CanonicalOrder.of(X, weight, y.time, y.event)
         y = Survival(y.time[order.samples], y.event[order.samples])
-        self._views, table = order.views, concatenate_features(order.train(X))
+        train = order.train(X)
+        self._views, table = order.views, concatenate_features(train)
         mean, scale = column_scales(table)
         rows = standardize(table, mean, scale)
         length = float(np.sqrt((rows**2).sum(axis=1).mean())) or 1.0
         rows /= length
         options = Options(None if self.alpha == "cv" else float(self.alpha), self.ties, self.random_state)
         K = rows @ rows.T
-        self.alpha_, self.alpha_curve_, risk = _select_alpha(K, y, options)
+        self.alpha_, self.alpha_curve_, risk = _select_alpha(K, y, options, train.groups)
         cox = fit_cox(K, y, self.alpha_, self.ties)
         coef = rows.T @ cox.coef / length
         self._model = Linear(mean, scale, coef[None], np.atleast_1d(-cox.shift))

@@ -16,7 +16,9 @@ from absentia.data import (
     choose_n_folds,
     column_scales,
     concatenate_features,
+    count_fewest,
     make_folds,
+    number_groups,
 )
 from absentia.methods.learning import Learner, subset
 from absentia.methods.prediction._absent import AbsentClassifier
@@ -84,14 +86,17 @@ class ViewClassifier(NamedTuple):
         given = subset(X, np.arange(len(X)), self.rows) if self.table is None else self.table(X)
         return self._of_all_classes(self.estimator.predict_proba(given))
 
-    def loo_proba(self, y: Array, prior: Array) -> Array:
-        """Probabilities of the samples given to ``fit``, of classes `y`, each left out.
+    def loo_proba(self, y: Array, prior: Array, groups: Array | None) -> Array:
+        """Probabilities of the samples given to ``fit``, of classes `y`, each, or its group, left out.
 
         Samples of classes that the view would not know without them get the `prior`.
         """
+        together = number_groups(groups)
+        pairs = np.arange(len(y)) if together is None else together * len(prior) + y
+        _, place, counts = np.unique(pairs, return_inverse=True, return_counts=True)
         proba = np.tile(prior, (len(y), 1))
         proba[self.rows] = self._of_all_classes(self.estimator.loo_proba_)
-        proba[np.bincount(y)[y] <= _MIN_CLASS_SIZE] = prior
+        proba[np.bincount(y)[y] - counts[place] < _MIN_CLASS_SIZE] = prior
         return proba
 
     def _of_all_classes(self, known: Array) -> Array:
@@ -105,8 +110,8 @@ class ViewClassifier(NamedTuple):
 def _held_out_proba(estimator: Any, X: Any, y: Array, weight: Array, prior: Array) -> Array:
     """Probabilities by classifiers that were learned from other folds; the prior where none could."""
     proba = np.tile(prior, (len(y), 1))
-    k = max(2, min(choose_n_folds(len(y), FOLDS), int(np.bincount(y)[np.unique(y)].min())))
-    for a, b in make_folds(np.arange(len(y)), y, k):
+    k = max(2, min(choose_n_folds(len(y), FOLDS), count_fewest(y, X.groups)))
+    for a, b in make_folds(np.arange(len(y)), y, k, groups=X.groups):
         with warnings.catch_warnings(action="ignore"):  # the fit to all samples says what is to be said
             fitted = ViewClassifier.fit(estimator, subset(X, a, a), y[a], weight[a], prior)
             if fitted is not None:
@@ -163,7 +168,8 @@ class PerViewClassifier(CompositeClassifier):
         for v, name in enumerate(X.names):
             classifier, rows = self._view_classifiers[name], self._columns[name]
             if classifier is not None and hasattr(classifier.estimator, "loo_proba_"):
-                proba[v, rows] = classifier.loo_proba(y[rows], self._frequencies)
+                groups = None if X.groups is None else X.groups[rows]
+                proba[v, rows] = classifier.loo_proba(y[rows], self._frequencies, groups)
             elif classifier is not None:
                 view = subset(X.select([name]), rows, rows)
                 base = self._base(X, name)
