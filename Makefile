@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 PROCESSES ?= 2
 QUICK      = -m "not slow"
 # reading, models in files, frames, statistics, fit and predict, scikit-learn's contract
-BRIEF      = tests/files/test_anndata.py tests/files/test_formats.py tests/files/test_schema.py \
+BRIEF      = tests/files/test_anndata.py tests/files/test_tables.py tests/files/test_schema.py \
              tests/files/test_hdf5.py tests/files/test_mat5.py tests/files/test_npy.py \
              tests/files/test_models.py tests/core/test_serialization.py tests/data/test_mudata.py \
              tests/data/test_statistics.py tests/data/test_tables.py tests/methods/test_models.py \

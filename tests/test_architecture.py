@@ -280,3 +280,13 @@ def test_what_is_declared_is_what_is_run():
     assert allowed.keys() == run.keys()
     for name, version in allowed.items():
         assert f"{run[name]}.".startswith(f"{version}."), name
+
+
+def test_what_the_makefile_runs_exists():
+    """A path that is gone makes pytest run nothing at all."""
+    makefile = Path(__file__).parent.parent / "Makefile"
+    if not makefile.exists():
+        pytest.skip("the tests are not beside the source")
+    paths = re.findall(r"(?:tests|benchmarks|examples)/[\w/]+(?:\.\w+)?", makefile.read_text())
+    assert paths
+    assert [path for path in paths if not (makefile.parent / path).exists()] == []
