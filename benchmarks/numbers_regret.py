@@ -224,7 +224,8 @@ class Results:
         models |= {name: other.fit(X, y) for name, other in self.others.items()}
         for name, model in models.items():
             self.said[name][draw, test] = model.predict(new)
-        told = [getattr(member, auto._told) for member in auto.estimators_.values()]
+        left_out = "loo_predictions_" if self.numbers else "held_out_risks_"
+        told = [getattr(member, left_out) for member in auto.estimators_.values()]
         return y[auto._order.samples], np.array(told)
 
     def combine(self, members, sharpness: float, scale: str = "hazard") -> np.ndarray:
