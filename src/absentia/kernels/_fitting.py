@@ -164,6 +164,15 @@ class FeatureKernel:
         """The same without the features of training samples, which factors do without."""
         return copy_with(self, X=self.X[:0])
 
+    def sum_samples(self, coefficients: Array) -> Any:
+        """The same, against weighted sums of training samples; `coefficients` are sums x samples."""
+        if self.options.kernel != "linear":
+            raise ValueError(
+                f"view {self.name!r}: sums stand in for training samples with linear kernels, and with rbf "
+                f"ones given by random Fourier features (approx='rff'), not with {self.options.kernel!r}"
+            )
+        return copy_with(self, X=np.asarray(self.X.T @ coefficients.T).T)
+
     def new_rows(self, X: Any) -> tuple[Array, Array]:
         """Kernel of new samples with those of training, and its values with themselves."""
         X = self.prepare_new(X)
@@ -317,6 +326,15 @@ class KernelNormalizer:
             self, column_means=self.column_means[rows], column_diagonal=self.column_diagonal[rows]
         )
 
+    def sum_samples(self, coefficients: Array) -> tuple[Any, Array]:
+        """The same for weighted sums of samples, and these sums' coefficients of the raw kernel."""
+        if self.center:
+            raise ValueError("kernels that are centred compare with every training sample; use center=False")
+        if self.normalize == "diagonal":
+            coefficients = coefficients * inverse_sqrt(self.column_diagonal)
+        n = len(coefficients)
+        return copy_with(self, column_means=np.zeros(n), column_diagonal=np.ones(n)), coefficients
+
     def __call__(self, K: Array, diagonal: Array) -> tuple[Array, Array]:
         K, diagonal = self._center(K, diagonal)
         if self.normalize == "trace":
@@ -404,6 +422,15 @@ class FactorMap:
     def select_samples(self, rows: Array) -> Any:
         """The same, against fewer training samples."""
         return copy_with(self, Phi=self.Phi[rows])
+
+    def sum_samples(self, coefficients: Array) -> Any:
+        """The same, against weighted sums of training samples; `coefficients` are sums x samples."""
+        if isinstance(self._map, _Nystrom):
+            raise ValueError(
+                f"view {self.kernel.name!r}: Nystrom landmarks are training samples; take random Fourier "
+                "features (approx='rff') or a linear kernel"
+            )
+        return copy_with(self, Phi=coefficients @ self.Phi)
 
     def transform(self, X: Any) -> Array:
         """Factors of new samples."""

@@ -1,13 +1,15 @@
 """Fitted models as files, and models that take features or kernels of new samples alike.
 
 :func:`save` and :func:`load` keep any estimator of absentia, and pipelines with scikit-learn's, in one file
-of arrays and a text: no pickle, no code (``docs/models.md``).  :func:`describe` says what is in a file
-without building it, :func:`skops_types` what skops has to be told to trust.
+of arrays and a text: no pickle, no code (``docs/models.md``).  :func:`export` frees a model of its training
+samples, :func:`describe` says what is in a file without building it, and what of it is by sample,
+:func:`skops_types` what skops has to be told to trust.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +24,7 @@ from absentia.core import Array, Serialized, deserialize, serializable, serializ
 from absentia.data import KernelViews, Presence, Views, show_id
 from absentia.files import FileError, one_line, read_state, write_state
 from absentia.kernels import ViewKernels
+from absentia.methods.prediction import export_estimator, is_sum
 
 _MAX_KERNEL = 1e100  # products of larger kernel values with weights and coefficients may overflow
 _BLOCK_ENTRIES = 1 << 22  # kernel values that one block of new samples may take, 32 MiB
@@ -76,6 +79,35 @@ def _check_fitted(estimator: Any) -> None:
         ) from None
 
 
+def export(model: Any) -> Any:
+    """The same fitted model without ids, feature rows or predictions of training samples.
+
+    Of models that are linear in features: those of ``candidates="no-rows"`` of the defaults, of the methods
+    ``linear`` and ``fusion-linear``, of ``fusion-rbf`` and ``zero-rbf`` with random Fourier features, and of
+    their like for numbers and survival.  Predictions are the same but for rounding; prediction sets are not
+    part of it.  What is promised by this, and what is not, is in ``docs/models.md``.
+
+    Parameters
+    ----------
+    model : a fitted estimator or :class:`Model`
+        A ValueError says why it cannot be exported.
+
+    Examples
+    --------
+    >>> from absentia import AutoClassifier, datasets, models
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> auto = AutoClassifier("no-rows").fit(views.select(["fourier", "moments"]), y < 5)
+    >>> models.export(auto).ids_.tolist()
+    ['(weights) 0']
+    """
+    _check_fitted(model)
+    if not isinstance(model, Model):
+        return export_estimator(model)
+    if model.kernels is not None:
+        raise ValueError(f"{model.classifier!r} compares new samples with training samples; take method auto")
+    return replace(model, classifier=export_estimator(model.classifier))
+
+
 def load(path: str | os.PathLike[str]) -> Any:
     """What was saved, as it was; nothing in the file is run.
 
@@ -119,7 +151,9 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     dict
         ``class``, its ``steps`` if it has any, ``version`` of the format, ``made`` (what wrote it),
         ``about``, names of the ``views``, ``features`` (their names by view, or how many if they have
-        none), ``classes``, number of training ``samples`` in it, and ``size`` in bytes.
+        none), ``classes``, number of training ``samples`` in it, ``holds`` (of how many training samples it
+        has ids, feature rows, kernel values and other numbers), the same in words (``personal data``), and
+        ``size`` in bytes.
     """
     state, description = read_state(path)
     try:
@@ -330,14 +364,16 @@ class _Outline:
         self.state, self.parts = state, list(state.parts())
 
     def all(self) -> dict[str, Any]:
-        views = self.first("names_in_")
+        views, holds = self.first("names_in_"), self.count_holdings()
         return {
             "class": _class_name(self.parts[0][0]),
             "steps": self.steps(),
             "views": [str(name) for name in views or ()],
             "features": self.features(),
             "classes": _as_json_list(self.first("classes_")),
-            "samples": self.samples(),
+            "samples": holds["ids"] or None,
+            "holds": holds,
+            "personal data": _describe_holdings(holds),
         }
 
     def value(self, tree: Any) -> Any:
@@ -367,9 +403,83 @@ class _Outline:
             features = {} if count is None else {"X": count if names is None else names}
         return features
 
-    def samples(self) -> int | None:
-        ids = self.first("ids_")
-        return None if ids is None else len(ids)
+    def count_holdings(self) -> dict[str, int]:
+        """Of how many training samples there is what, by the shapes of the arrays.
+
+        Attributes that list samples (their ids, their features, a table of who has what) say how many there
+        are of some kind; scales of features how many features.  Arrays of samples x features are feature
+        rows, of samples x samples kernel values, and others with an axis of samples other numbers of them.
+        Where there happen to be as many of something else, more is said than is there, never less.
+        """
+        arrays = list(self.arrays())
+        ids = max((len(values) for values in self.ids()), default=0)
+        lists = [(key, shape) for key, _, shape in arrays if _LISTS.fullmatch(key) and shape]
+        counts = {shape[0] for key, shape in lists if ids or key != "ids_"} | self.view_counts()
+        counts -= {0} if ids or any(key in _ROWS for key, _ in lists) else counts
+        widths = {shape[0] for key, _, shape in arrays if _SCALES.fullmatch(key) and len(shape) == 1}
+        held = dict.fromkeys(("ids", "feature rows", "kernel values", "other numbers"), 0)
+        held["ids"] = ids
+        for key, kind, shape in arrays:
+            if kind not in "fiu" or not counts.intersection(shape):
+                continue
+            n = max(counts.intersection(shape))
+            square = len(shape) == 2 and set(shape) <= counts
+            rows = len(shape) == 2 and shape[0] in counts and not key.startswith(("loo_", "held_out_"))
+            what = "other numbers"
+            if rows and (shape[1] in widths or key in _ROWS):
+                what = "feature rows"
+            elif square:
+                what = "kernel values"
+            held[what] = max(held[what], n)
+        return held
+
+    def ids(self) -> Iterator[Any]:
+        """Ids of samples, wherever some are; not those of sums that stand in for samples."""
+        for _, state in self.parts:
+            for key in ("ids_", "ids"):
+                values = self.value(state[key]) if key in state else None
+                if isinstance(values, np.ndarray) and len(values) and not is_sum(values):
+                    yield values
+
+    def view_counts(self) -> set[int]:
+        """How many samples have each view, and how many lack it, by every table of who has what."""
+        counts: set[int] = set()
+        for _, state in self.parts:
+            for key in ("_observed", "observed"):
+                table = self.value(state[key]) if key in state else None
+                if isinstance(table, np.ndarray) and table.ndim == 2:
+                    has = table.sum(axis=0).tolist()
+                    counts |= {len(table), *has, *(len(table) - n for n in has)}
+        return counts
+
+    def arrays(self) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+        """Of every array, the name of the attribute that it is or is in, the kind of its numbers, its shape."""
+        waiting = [("", self.state.tree)]
+        while waiting:
+            key, node = waiting.pop()
+            if isinstance(node, dict) and node.get("is") in ("array", "sparse"):
+                kind = np.dtype(node["dtype"]).kind if node["is"] == "array" else "f"
+                yield key, kind, tuple(node["shape"])
+            elif isinstance(node, dict):
+                named = [(key, part) for part in node.get("items", [])] if "items" in node else node.items()
+                waiting.extend((key if name in ("state", "is") else name, part) for name, part in named)
+            elif isinstance(node, list):
+                waiting.extend((key, part) for part in node)
+
+
+def _describe_holdings(holds: Mapping[str, int]) -> str:
+    """In a line, what a file holds of training samples."""
+    if not any(holds.values()):
+        return "no ids, feature rows or other numbers of single training samples; sums over these"
+    words = {
+        "ids": "ids",
+        "feature rows": "feature rows",
+        "kernel values": "kernel values with one another",
+        "other numbers": "numbers computed of each, from which labels may be told",
+    }
+    parts = [f"{words[what]} of {n}" if what == "ids" else f"{words[what]} ({n})" for what, n in holds.items() if n]
+    lacking = "" if holds["feature rows"] else "; no feature rows"
+    return f"training samples: {', '.join(parts)}{lacking}"
 
 
 def _class_name(kind: str) -> str:
