@@ -9,7 +9,6 @@ samples, :func:`describe` says what is in a file without building it, and what o
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,6 +26,9 @@ from absentia.kernels import ViewKernels
 from absentia.methods.prediction import export_estimator, is_sum
 
 _MAX_KERNEL = 1e100  # products of larger kernel values with weights and coefficients may overflow
+#: Attributes that are rows of features of samples, and those that have a number for each feature.
+_ROWS = ("landmarks", "support_vectors_", "X_fit_", "_fit_X", "_X", "completed_", "points")
+_SCALES = ("fill", "scale", "scale_")
 _BLOCK_ENTRIES = 1 << 22  # kernel values that one block of new samples may take, 32 MiB
 
 
@@ -406,54 +408,44 @@ class _Outline:
     def count_holdings(self) -> dict[str, int]:
         """Of how many training samples there is what, by the shapes of the arrays.
 
-        Attributes that list samples (their ids, their features, a table of who has what) say how many there
-        are of some kind; scales of features how many features.  Arrays of samples x features are feature
-        rows, of samples x samples kernel values, and others with an axis of samples other numbers of them.
-        Where there happen to be as many of something else, more is said than is there, never less.
+        Attributes that list samples, or who has which view, say how many samples there may be on an axis;
+        scales of features how many features.  Arrays of samples x features are feature rows, of samples x
+        samples kernel values, and others with an axis of samples other numbers of these.  Where there
+        happen to be as many of something else, more is said than is there, never less.
         """
-        arrays = list(self.arrays())
-        ids = max((len(values) for values in self.ids()), default=0)
-        lists = [(key, shape) for key, _, shape in arrays if _LISTS.fullmatch(key) and shape]
-        counts = {shape[0] for key, shape in lists if ids or key != "ids_"} | self.view_counts()
-        counts -= {0} if ids or any(key in _ROWS for key, _ in lists) else counts
-        widths = {shape[0] for key, _, shape in arrays if _SCALES.fullmatch(key) and len(shape) == 1}
-        held = dict.fromkeys(("ids", "feature rows", "kernel values", "other numbers"), 0)
-        held["ids"] = ids
-        for key, kind, shape in arrays:
-            if kind not in "fiu" or not counts.intersection(shape):
+        counts, ids = self.count_samples()
+        widths = {state["width"] for kind, state in self.parts if kind == "data.ViewCoding"}
+        widths |= {shape[0] for key, _, shape in self.arrays() if key in _SCALES and len(shape) == 1}
+        holds = {"ids": ids, "feature rows": 0, "kernel values": 0, "other numbers": 0}
+        for key, kind, shape in self.arrays():
+            samples = counts.intersection(shape)
+            if kind not in "fiu" or not samples:
                 continue
-            n = max(counts.intersection(shape))
-            square = len(shape) == 2 and set(shape) <= counts
-            rows = len(shape) == 2 and shape[0] in counts and not key.startswith(("loo_", "held_out_"))
             what = "other numbers"
-            if rows and (shape[1] in widths or key in _ROWS):
-                what = "feature rows"
-            elif square:
-                what = "kernel values"
-            held[what] = max(held[what], n)
-        return held
+            if len(shape) == 2 and shape[0] in counts and not key.startswith(("loo_", "held_out_")):
+                if shape[1] in widths or (key in _ROWS and shape[1] not in counts):
+                    what = "feature rows"
+                elif shape[1] in counts:
+                    what = "kernel values"
+            holds[what] = max(holds[what], *samples)
+        return holds
 
-    def ids(self) -> Iterator[Any]:
-        """Ids of samples, wherever some are; not those of sums that stand in for samples."""
+    def count_samples(self) -> tuple[set[int], int]:
+        """How many samples an axis of an array may be of, and how many ids there are."""
+        lists = {shape[0] for key, _, shape in self.arrays() if key in _ROWS and shape}
+        lists |= {shape[0] for key, _, shape in self.arrays() if key == "support_"}
+        n_ids = 0
         for _, state in self.parts:
-            for key in ("ids_", "ids"):
-                values = self.value(state[key]) if key in state else None
-                if isinstance(values, np.ndarray) and len(values) and not is_sum(values):
-                    yield values
-
-    def view_counts(self) -> set[int]:
-        """How many samples have each view, and how many lack it, by every table of who has what."""
-        counts: set[int] = set()
-        for _, state in self.parts:
-            for key in ("_observed", "observed"):
-                table = self.value(state[key]) if key in state else None
-                if isinstance(table, np.ndarray) and table.ndim == 2:
-                    has = table.sum(axis=0).tolist()
-                    counts |= {len(table), *has, *(len(table) - n for n in has)}
-        return counts
+            ids = next((self.value(state[key]) for key in ("ids_", "ids") if key in state), None)
+            if ids is None or is_sum(ids):
+                continue
+            n_ids = max(n_ids, len(ids))
+            tables = [self.value(state[key]) for key in ("_observed", "observed") if key in state]
+            lists |= {len(ids), *(n for table in tables for n in table.sum(axis=0).tolist())}
+        return lists - {0}, n_ids
 
     def arrays(self) -> Iterator[tuple[str, str, tuple[int, ...]]]:
-        """Of every array, the name of the attribute that it is or is in, the kind of its numbers, its shape."""
+        """Of every array, the attribute that it is or is part of, the kind of its values, and its shape."""
         waiting = [("", self.state.tree)]
         while waiting:
             key, node = waiting.pop()
@@ -461,25 +453,23 @@ class _Outline:
                 kind = np.dtype(node["dtype"]).kind if node["is"] == "array" else "f"
                 yield key, kind, tuple(node["shape"])
             elif isinstance(node, dict):
-                named = [(key, part) for part in node.get("items", [])] if "items" in node else node.items()
-                waiting.extend((key if name in ("state", "is") else name, part) for name, part in named)
+                waiting += [(key if name in ("state", "items") else name, x) for name, x in node.items()]
             elif isinstance(node, list):
-                waiting.extend((key, part) for part in node)
+                waiting += [(key, part) for part in node]
 
 
 def _describe_holdings(holds: Mapping[str, int]) -> str:
     """In a line, what a file holds of training samples."""
     if not any(holds.values()):
-        return "no ids, feature rows or other numbers of single training samples; sums over these"
+        return "of training samples no id, feature row or other number, but sums over them"
     words = {
         "ids": "ids",
-        "feature rows": "feature rows",
-        "kernel values": "kernel values with one another",
+        "feature rows": "feature rows, which are theirs but for a known shift and scale",
+        "kernel values": "numbers between pairs (kernels)",
         "other numbers": "numbers computed of each, from which labels may be told",
     }
-    parts = [f"{words[what]} of {n}" if what == "ids" else f"{words[what]} ({n})" for what, n in holds.items() if n]
-    lacking = "" if holds["feature rows"] else "; no feature rows"
-    return f"training samples: {', '.join(parts)}{lacking}"
+    parts = [f"{words[what]} ({n})" for what, n in holds.items() if n]
+    return f"of training samples: {', '.join(parts)}" + ("" if holds["feature rows"] else "; no feature rows")
 
 
 def _class_name(kind: str) -> str:

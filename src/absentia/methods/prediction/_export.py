@@ -171,7 +171,7 @@ def _export_classifier(model: AbsentClassifier) -> Any:
         n_features_in_=n,
         _widths=(n,),
         dual_coef_=np.eye(n),
-        support_=np.arange(n),
+        support_=_NOBODY,
         usable_=np.ones(n, dtype=bool),
         _observed=np.ones((n, len(machine.names_in_)), dtype=bool),
     )
