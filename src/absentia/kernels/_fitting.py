@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from scipy.spatial.distance import pdist
-from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics import pairwise
 
 from absentia.core import (
@@ -408,8 +407,8 @@ class FactorMap:
         if options.approx == "rff":
             if options.kernel != "rbf":
                 raise ValueError(f"view {kernel.name!r}: random Fourier features are for rbf kernels only")
-            sampler = RBFSampler(gamma=kernel.gamma, n_components=options.n_landmarks, random_state=seed)
-            self._map: Any = sampler.fit(X) if n_landmarks else _NoFeatures()
+            waves = _FourierFeatures(float(kernel.gamma or 0.0), options.n_landmarks, seed)
+            self._map: Any = waves if n_landmarks else _NoFeatures()
         else:
             drawn = make_generator(seed).choice(X.shape[0], n_landmarks, replace=False)
             self._map = _Nystrom(self.kernel, X[_order_by_length(X)[np.sort(drawn)]])
@@ -460,6 +459,25 @@ class _Nystrom:
 
     def transform(self, X: Any) -> Array:
         return self.kernel.values(X, self.landmarks) @ self.root
+
+
+@serializable
+@dataclass(frozen=True)
+class _FourierFeatures:
+    """``sqrt(2 / D) cos(X A + b)``: random features of rbf (Rahimi and Recht, 2007), those of RBFSampler.
+
+    A and b, drawn by the seed and whatever the data are, take much room and are in no file.
+    """
+
+    gamma: float
+    n_components: int  # D
+    seed: int
+
+    def transform(self, X: Any) -> Array:
+        rng = np.random.RandomState(self.seed)  # of which NumPy promises the same numbers for ever
+        A = (2 * self.gamma) ** 0.5 * rng.normal(size=(X.shape[1], self.n_components))
+        b = rng.uniform(0, 2 * np.pi, size=self.n_components)
+        return (2 / self.n_components) ** 0.5 * np.cos(np.asarray(X @ A) + b)
 
 
 @serializable

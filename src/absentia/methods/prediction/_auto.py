@@ -50,7 +50,7 @@ LIBRARY: dict[str, dict[str, tuple[str, ...]]] = {
         "features": ("linear", "cvkt-linear", "cvkt-rbf", "zero-rbf", "fusion-linear", "fusion-rbf"),
         "kernels": ("completed", "fusion"),
         "many": ("linear", "fusion-linear", "fusion-rbf"),  # linear in the samples
-        "no-rows": ("linear", "zero-rbf", "fusion-linear", "fusion-rbf"),
+        "no-rows": ("linear", "cvkt-linear", "cvkt-rbf", "zero-rbf", "fusion-linear", "fusion-rbf"),
     },
     "regressor": {
         "features": (
@@ -63,7 +63,13 @@ LIBRARY: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "kernels": ("ridge", "ridge-fusion"),
         "many": ("linear-regression", "boosting-regression"),
-        "no-rows": ("linear-regression", "ridge-zero", "ridge-fusion-linear", "ridge-fusion-rbf"),
+        "no-rows": (
+            "linear-regression",
+            "ridge-cvkt-linear",
+            "ridge-cvkt-rbf",
+            "ridge-fusion-linear",
+            "ridge-fusion-rbf",
+        ),
     },
     "survival": {
         "features": (
@@ -74,9 +80,16 @@ LIBRARY: dict[str, dict[str, tuple[str, ...]]] = {
             "cox-fusion-rbf",
         ),
         "kernels": ("cox", "cox-fusion"),
-        "no-rows": ("linear-cox", "cox-zero", "cox-fusion-linear", "cox-fusion-rbf"),
+        "no-rows": (
+            "linear-cox",
+            "cox-cvkt-linear",
+            "cox-cvkt-rbf",
+            "cox-fusion-linear",
+            "cox-fusion-rbf",
+        ),
     },
 }
+MAX_VIEWS = 6  # that are completed without training samples: there are 63 sets of them
 FOLDS = 5  # in which members are held out that do not tell what they say of samples left out
 _MIN_CLASS_SIZE = 3
 SHARPNESS = 40.0  # what benchmarks/predict_regret.py settles on, whichever set is left out
@@ -182,8 +195,9 @@ class WeightedMembers(Composite):
         kernel = restrict_kernel(self.kernel, X.names)
         kernel = kernel if isinstance(kernel, ViewKernels) else ViewKernels(kernel)
         names = LIBRARY[self._family]["no-rows"]
-        if len(X) > MANY_SAMPLES:  # whole kernels would be made of them
-            names = tuple(name for name in names if not name.endswith("fusion-linear"))
+        left_out = ["cvkt"] if X.n_views > MAX_VIEWS else []
+        left_out += ["cvkt", "fusion-linear"] if len(X) > MANY_SAMPLES else []  # of which kernels are whole
+        names = tuple(name for name in names if not any(part in name for part in left_out))
         members = {name: self._make_candidate(name, kernel) for name in names}
         for member in members.values():
             if "kernel" in member.get_params():

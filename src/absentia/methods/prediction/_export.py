@@ -9,24 +9,34 @@ A machine on kernels, by view v with features ``phi_v`` and factors ``c_v`` that
 ``approx="rff"``), the vectors w_v, one for each machine, stand in for all training samples, and the
 predictions are the same but for rounding.  Models of features side by side are such weights already.
 
+Kernels completed by CVKT are, for samples that have the same views, an affine map of the kernel values with
+these views (a prediction longer than any training sample is shortened by it, which the exported model does
+not do: :meth:`CVKT.unshortened`), so that there are a vector w_v and an offset for each machine and each set
+of views that a sample may have (:class:`PatternWeights`), found by completing unit rows.  With more than
+:data:`MAX_VIEWS` views that would be too many.
+
 What is by sample is left out: ids, who has which view, predictions of samples left out, scores that
 prediction sets are calibrated by.  Times of events are replaced by means of :data:`MIN_TOGETHER`.
 
-Completers compare a new sample with training samples, support vector machines rest on few of them, leaves
-of trees may hold one: these are refused.
+Other completers compare a new sample with training samples, support vector machines rest on few of these,
+leaves of trees may hold one: they are refused.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from absentia.core import Array, copy_with
-from absentia.data import Views
-from absentia.kernels import ViewKernels
-from absentia.methods.learning import KernelLogistic, SurvivalModel
+from absentia.core import Array, copy_with, serializable
+from absentia.data import KernelViews, Presence, Views
+from absentia.kernels import CombineKernels, ViewKernels
+from absentia.methods.completion import CVKT
+from absentia.methods.learning import KernelLogistic, SurvivalModel, to_probabilities
 from absentia.methods.prediction._absent import AbsentClassifier
-from absentia.methods.prediction._auto import WeightedMembers
+from absentia.methods.prediction._auto import MAX_VIEWS, WeightedMembers
 from absentia.methods.prediction._early_fusion import EarlyFusion
 from absentia.methods.prediction._fusion import LateFusion
 from absentia.methods.prediction._kernel_pipeline import KernelPipeline
@@ -80,13 +90,19 @@ def _export(model: Any) -> Any:
 def _strip(model: Any, **changes: Any) -> Any:
     """A copy without what is by sample, with some attributes changed."""
     seen = np.asarray(model._observed.any(axis=0))[None]
-    copy = copy_with(model, ids_=_sum_ids(1), _observed=seen, **changes)
-    for key in _BY_SAMPLE:
-        copy.__dict__.pop(key, None)
+    copy = _forget(copy_with(model, ids_=_sum_ids(1), _observed=seen, **changes), *_BY_SAMPLE)
     if hasattr(copy, "_order"):
         copy._order = copy._order._replace(samples=_NOBODY)
     if isinstance(copy, SurvivalModel):
         copy.event_times_, copy._hazard = _thin_steps(copy.event_times_, copy._hazard)
+    return copy
+
+
+def _forget(model: Any, *attributes: str) -> Any:
+    """A copy without some attributes, if it has them."""
+    copy = copy_with(model)
+    for key in attributes:
+        copy.__dict__.pop(key, None)
     return copy
 
 
@@ -132,24 +148,132 @@ def _export_fusion(model: LateFusion) -> Any:
     return _strip(model, _view_classifiers=views, _columns=dict.fromkeys(model._columns, _NOBODY))
 
 
+# ----------------------------------------------------------------------------------- completed kernels
+
+
+@serializable
+@dataclass(frozen=True, eq=False)
+class PatternWeights:
+    """Scores that are affine in features, with weights of their own for each set of views.
+
+    Attributes
+    ----------
+    view_kernels_ : ViewKernels
+        Kernels with vectors of weights, those of the first pattern first, of each as many as scores.
+    patterns : ndarray of shape (patterns, views)
+    offsets : ndarray of shape (patterns, scores)
+    """
+
+    view_kernels_: ViewKernels
+    patterns: Array
+    offsets: Array
+    completer_: None = None
+    presence_name_: None = None
+
+    def transform(self, X: Views) -> Array:
+        """Scores of samples that have a view, rows x scores."""
+        rows = self.view_kernels_.transform(X)
+        place = (rows.observed[:, None] == self.patterns).all(axis=2).argmax(axis=1)
+        scores = self.offsets[place]
+        columns = place[:, None] * scores.shape[1] + np.arange(scores.shape[1])
+        for name, has in zip(rows.names, rows.observed.T, strict=True):
+            if has.any():
+                scores[has] += np.take_along_axis(np.asarray(rows.block(name)), columns[has], axis=1)
+        return scores
+
+
+@serializable
+class GivenScores(NamedTuple):
+    """A machine that takes scores as they are."""
+
+    n: int
+
+    def predict_proba(self, scores: Array) -> Array:
+        """Probabilities of the classes out of scores of each against the rest."""
+        return to_probabilities(scores)
+
+    def predict(self, scores: Array) -> Array:
+        """Numbers, or log-risks."""
+        return scores[:, 0]
+
+    risk = predict
+
+
+def _patterns_of(names: tuple[str, ...]) -> Array:
+    if len(names) > MAX_VIEWS:
+        raise ValueError(
+            f"{len(names)} views are completed, and each of the sets of them that a sample may have would need "
+            f"weights of its own; up to {MAX_VIEWS} views can be, or take a method that completes nothing"
+        )
+    return np.array(list(product([True, False], repeat=len(names))))[:-1]  # not that without any
+
+
+def _probe(train: Presence, pattern: Array) -> KernelViews:
+    """Rows of samples with these views: zeros first, then one at each training sample of each view."""
+    counts = train.observed[:, pattern].sum(axis=0).tolist()
+    total = 1 + sum(counts)
+    rows = Presence(np.arange(total), train.names, np.tile(pattern, (total, 1)))
+    blocks = {name: np.zeros((0, int(has.sum()))) for name, has in zip(train.names, train.observed.T)}
+    begin = 1
+    for v, count in zip(np.flatnonzero(pattern), counts, strict=True):
+        blocks[train.names[v]] = np.eye(total, count, -begin)
+        begin += count
+    diagonals = {name: np.ones(len(block)) for name, block in blocks.items()}
+    return KernelViews.between(rows, train, blocks, diagonals)
+
+
+def _weigh_patterns(model: Any, score: Callable[[KernelViews], Array]) -> PatternWeights:
+    """What `score` (rows x scores) says of completed rows, as weights of features for each set of views."""
+    kernels = model._kernels
+    _check_features(model)
+    completer, train = kernels.completer_, kernels.view_kernels_._train
+    if not isinstance(completer, CVKT) or completer.solver == "descent" or not completer._keep:
+        raise ValueError(
+            f"{completer!r} compares new samples with training samples; take CVKT, completer=None or "
+            "combine='fusion'"
+        )
+    completer, patterns = completer.unshortened(), _patterns_of(train.names)
+    offsets, parts = [], {name: [] for name in train.names}
+    for pattern in patterns:
+        said = score(completer.transform(_probe(train, pattern)))
+        offsets.append(said[0])
+        slopes = np.split((said[1:] - said[0]).T, np.cumsum(train.observed[:, pattern].sum(axis=0))[:-1], 1)
+        own = dict(zip(np.array(train.names)[pattern].tolist(), slopes, strict=True))
+        for name, has in zip(train.names, train.observed.T, strict=True):
+            parts[name].append(own.get(name, np.zeros((said.shape[1], int(has.sum())))))
+    coefficients = {name: np.vstack(blocks) for name, blocks in parts.items()}
+    ids = _sum_ids(len(next(iter(coefficients.values()))))
+    summed = kernels.view_kernels_.sum_samples(coefficients, ids)
+    return PatternWeights(summed, patterns, np.array(offsets))
+
+
+def _score_combined(combine: CombineKernels, coefficients: Array, offset: float) -> Any:
+    """A score of complete rows of unit length: a combination of their combined kernel values."""
+
+    def score(rows: KernelViews) -> Array:
+        combined = sum(w * np.asarray(rows.block(n)) for n, w in zip(rows.names, combine.weights_, strict=True))
+        total = float(np.sum(combine.weights_))  # a row's own value, the kernels being of unit diagonal
+        return (combined @ (coefficients * combine._column_root) / total**0.5 + offset)[:, None]
+
+    return score
+
+
 # ---------------------------------------------------------------------------------- machines on kernels
 
 
 def _sum_kernels(model: Any, coefficients: dict[str, Array], ids: Array) -> KernelPipeline:
     """Kernels with the sums of training samples that have these coefficients, sums x samples, by view."""
-    kernels = model._kernels
-    if kernels.completer_ is not None:
-        raise ValueError(
-            f"{type(model).__name__} completes kernels, for which it compares new samples with training "
-            "samples; take completer=None or combine='fusion'"
-        )
+    _check_features(model)
+    view_kernels = model._kernels.view_kernels_.sum_samples(coefficients, ids)
+    summed: KernelPipeline = copy_with(model._kernels, view_kernels_=view_kernels)
+    return summed
+
+
+def _check_features(model: Any) -> None:
     if model._coding is None:
         raise ValueError("it was learned from kernels, whose columns are training samples; give features")
-    if kernels.presence_name_ is not None:
+    if model._kernels.presence_name_ is not None:
         raise ValueError("who has which view counts in it as a kernel of training samples; presence=False")
-    view_kernels = kernels.view_kernels_.sum_samples(coefficients, ids)
-    summed: KernelPipeline = copy_with(kernels, view_kernels_=view_kernels)
-    return summed
 
 
 def _spread(model: Any, coefficients: Array) -> dict[str, Array]:
@@ -164,6 +288,9 @@ def _export_classifier(model: AbsentClassifier) -> Any:
     if not isinstance(machine, KernelLogistic):
         raise ValueError("a support vector machine rests on few samples; take machine='logistic'")
     n, ids = len(machine.bias_), _sum_ids(len(machine.bias_))
+    if model._kernels.completer_ is not None:
+        weights = _weigh_patterns(model, machine._raw_scores)
+        return _strip(model, _kernels=weights, _machine=GivenScores(n))
     kernels = _sum_kernels(model, _spread(model, machine.dual_coef_), ids)
     summed = copy_with(
         machine,
@@ -201,6 +328,10 @@ def _export_regressor(model: AbsentRegressor) -> Any:
     train = model._kernels.view_kernels_._train
     if isinstance(machine, Ridge):
         summed, coefficients = _sum_ridge(machine)
+        if model._kernels.completer_ is not None:
+            score = _score_combined(model._sum, coefficients, summed.mean - model._prior)
+            weights = _weigh_patterns(model, score)
+            return _strip(_forget(model, "_sum"), _kernels=weights, _machine=GivenScores(1), _scale=1.0)
         spread = _spread(model, (coefficients * model._sum._column_root)[None])
         kernels = _sum_kernels(model, spread, ids)
         return _strip(model, _kernels=kernels, _machine=summed, _sum=_sum_combined(model._sum))
@@ -227,6 +358,9 @@ def _export_survival(model: AbsentSurvival) -> Any:
     machine, ids = model._model, _sum_ids(1)
     if isinstance(machine, Averaged):
         combine = machine.combine
+        if model._kernels.completer_ is not None:
+            score = _score_combined(combine, machine.cox.coef, -machine.cox.shift)
+            return _strip(model, _kernels=_weigh_patterns(model, score), _model=GivenScores(1))
         kernels = _sum_kernels(model, _spread(model, (machine.cox.coef * combine._column_root)[None]), ids)
         averaged = Averaged(_sum_combined(combine), _sum_cox(machine.cox), np.zeros(0))
         return _strip(model, _kernels=kernels, _model=averaged)
