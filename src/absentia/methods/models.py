@@ -154,7 +154,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
         ``class``, its ``steps`` if it has any, ``version`` of the format, ``made`` (what wrote it),
         ``about``, names of the ``views``, ``features`` (their names by view, or how many if they have
         none), ``classes``, number of training ``samples`` in it, ``holds`` (of how many training samples it
-        has ids, feature rows, kernel values and other numbers), the same in words (``personal data``), and
+        has ids, who has which view, feature rows of one view, kernel values and other numbers), the same in words (``personal data``), and
         ``size`` in bytes.
     """
     state, description = read_state(path)
@@ -416,13 +416,13 @@ class _Outline:
         counts, ids = self.count_samples()
         widths = {state["width"] for kind, state in self.parts if kind == "data.ViewCoding"}
         widths |= {shape[0] for key, _, shape in self.arrays() if key in _SCALES and len(shape) == 1}
-        holds = {"ids": ids, "feature rows": 0, "kernel values": 0, "other numbers": 0}
+        holds = {"ids": ids, "presence": 0, "feature rows": 0, "kernel values": 0, "other numbers": 0}
         for key, kind, shape in self.arrays():
             samples = counts.intersection(shape)
-            if kind not in "fiu" or not samples:
+            if kind not in "bfiu" or not samples:
                 continue
-            what = "other numbers"
-            if len(shape) == 2 and shape[0] in counts and not key.startswith(("loo_", "held_out_")):
+            what = "presence" if kind == "b" else "other numbers"
+            if kind != "b" and len(shape) == 2 and shape[0] in counts and not key.startswith(("loo_", "held_out_")):
                 if shape[1] in widths or (key in _ROWS and shape[1] not in counts):
                     what = "feature rows"
                 elif shape[1] in counts:
@@ -464,7 +464,8 @@ def _describe_holdings(holds: Mapping[str, int]) -> str:
         return "of training samples no id, feature row or other number, but sums over them"
     words = {
         "ids": "ids",
-        "feature rows": "feature rows, which are theirs but for a known shift and scale",
+        "presence": "who has which view",
+        "feature rows": "feature rows",
         "kernel values": "numbers between pairs (kernels)",
         "other numbers": "numbers computed of each, from which labels may be told",
     }
