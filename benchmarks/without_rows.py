@@ -56,7 +56,8 @@ def run(views, y, folds, factors):
                 model, size = fit(name, views[train], y[train], factors, path)
                 predicted[test], proba[test] = model.predict(views[test]), model.predict_proba(views[test])
         by_fold = [
-            (balanced_accuracy(y[test], predicted[test]), log_loss(y[test], proba[test])) for _, test in folds
+            (balanced_accuracy(y[test], predicted[test]), log_loss(y[test], proba[test]))
+            for _, test in folds
         ]
         rows[name] = balanced_accuracy(y, predicted), log_loss(y, proba), np.array(by_fold), size
     return rows
@@ -67,11 +68,14 @@ def main():
     parser.add_argument("--sets", nargs="+", default=SETS)
     parser.add_argument("--factors", type=int, default=200)
     arguments = parser.parse_args()
-    print("| task | balanced accuracy: default | no rows | difference | log-loss: default | no rows | difference ", end="")
-    print("| MB: default | no rows |\n|---|---|---|---|---|---|---|---|---|")
+    print("| task | balanced accuracy: default | no rows | difference ", end="")
+    print("| log-loss: default | no rows | difference | MB: default | no rows |")
+    print("|" + "---|" * 9)
     means = []
     for name in arguments.sets:
-        task = list(small_tasks.tasks([name]))[len(small_tasks.SETS[name][1]) - 1]  # its first target, last setting
+        task = list(small_tasks.tasks([name]))[
+            len(small_tasks.SETS[name][1]) - 1
+        ]  # its first target, last setting
         views, y = task.make()
         folds = make_folds(np.arange(len(y)), y, min(FOLDS, int(np.bincount(y).min())), random_state=0)
         rows = run(views, y, folds, arguments.factors)
@@ -83,7 +87,10 @@ def main():
             cells.append(f"{t.mean:+.{digits}f} ({t.low:+.{digits}f} to {t.high:+.{digits}f})")
             differences.append(rows["no rows"][k] - rows["default"][k])
         means.append(differences)
-        print(f"| {task.name} | {' | '.join(cells)} | {' | '.join(f'{rows[m][3]:.1f}' for m in rows)} |", flush=True)
+        print(
+            f"| {task.name} | {' | '.join(cells)} | {' | '.join(f'{rows[m][3]:.1f}' for m in rows)} |",
+            flush=True,
+        )
     accuracy, loss = np.mean(means, axis=0)
     print(f"\nMean over {len(means)} sets: balanced accuracy {accuracy:+.2f} points, log-loss {loss:+.3f}.")
 

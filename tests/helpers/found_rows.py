@@ -48,14 +48,19 @@ def count_columns(path, views):
     for name in views.names:
         block = np.asarray(views.block(name))
         clipped = np.clip((block - block.mean(axis=0)) / block.std(axis=0), -3, 3)
-        wanted, hits = np.stack([_normal_form(block), _normal_form(clipped)]), np.zeros(block.shape[1], bool)
+        wanted, hits = (
+            np.stack([_normal_form(block), _normal_form(clipped)]),
+            np.zeros(block.shape[1], bool),
+        )
         for array in read_floats(path):
             for axis in range(array.ndim):
                 if array.shape[axis] == len(block) > 3:
                     columns = np.moveaxis(array, axis, 0).reshape(len(block), -1)
                     columns = columns[:, np.isfinite(columns).all(axis=0) & (columns.std(axis=0) > 0)]
                     for form in (_normal_form(columns), _normal_form(-columns)):
-                        gaps = np.abs(wanted[..., None] - form[:, None]).max(axis=1)  # forms x features x columns
+                        gaps = np.abs(wanted[..., None] - form[:, None]).max(
+                            axis=1
+                        )  # forms x features x columns
                         hits |= (gaps < 1e-6).any(axis=(0, 2))
         found += int(hits.sum())
     return found

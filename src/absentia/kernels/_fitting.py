@@ -328,7 +328,9 @@ class KernelNormalizer:
     def sum_samples(self, coefficients: Array) -> tuple[Any, Array]:
         """The same for weighted sums of samples, and these sums' coefficients of the raw kernel."""
         if self.center:
-            raise ValueError("kernels that are centred compare with every training sample; use center=False")
+            raise ValueError(
+                "kernels that are centred compare with every training sample; use center=False"
+            )
         if self.normalize == "diagonal":
             coefficients = coefficients * inverse_sqrt(self.column_diagonal)
         n = len(coefficients)

@@ -84,10 +84,10 @@ def _check_fitted(estimator: Any) -> None:
 def export(model: Any) -> Any:
     """The same fitted model without ids, feature rows or predictions of training samples.
 
-    Of models that are linear in features: those of ``candidates="no-rows"`` of the defaults, of the methods
-    ``linear`` and ``fusion-linear``, of ``fusion-rbf`` and ``zero-rbf`` with random Fourier features, and of
-    their like for numbers and survival.  Predictions are the same but for rounding; prediction sets are not
-    part of it.  What is promised by this, and what is not, is in ``docs/models.md``.
+    Of models that need sums over these alone: the defaults with ``candidates="no-rows"``, linear models of
+    features, and, with kernels that are linear or given by random Fourier features, late fusion and
+    regressions on kernels as they are or completed by CVKT.  Predictions are the same but for rounding;
+    prediction sets are not part of it.  What is promised, and what is not, is in ``docs/models.md``.
 
     Parameters
     ----------
@@ -106,7 +106,9 @@ def export(model: Any) -> Any:
     if not isinstance(model, Model):
         return export_estimator(model)
     if model.kernels is not None:
-        raise ValueError(f"{model.classifier!r} compares new samples with training samples; take method auto")
+        raise ValueError(
+            f"{model.classifier!r} compares new samples with training samples; take method auto"
+        )
     return replace(model, classifier=export_estimator(model.classifier))
 
 
@@ -154,8 +156,8 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
         ``class``, its ``steps`` if it has any, ``version`` of the format, ``made`` (what wrote it),
         ``about``, names of the ``views``, ``features`` (their names by view, or how many if they have
         none), ``classes``, number of training ``samples`` in it, ``holds`` (of how many training samples it
-        has ids, who has which view, feature rows of one view, kernel values and other numbers), the same in words (``personal data``), and
-        ``size`` in bytes.
+        has ids, who has which view, feature rows of one view, kernel values and other numbers), the same
+        in words (``personal data``), and ``size`` in bytes.
     """
     state, description = read_state(path)
     try:
@@ -422,7 +424,12 @@ class _Outline:
             if kind not in "bfiu" or not samples:
                 continue
             what = "presence" if kind == "b" else "other numbers"
-            if kind != "b" and len(shape) == 2 and shape[0] in counts and not key.startswith(("loo_", "held_out_")):
+            if (
+                kind != "b"
+                and len(shape) == 2
+                and shape[0] in counts
+                and not key.startswith(("loo_", "held_out_"))
+            ):
                 if shape[1] in widths or (key in _ROWS and shape[1] not in counts):
                     what = "feature rows"
                 elif shape[1] in counts:
@@ -470,7 +477,9 @@ def _describe_holdings(holds: Mapping[str, int]) -> str:
         "other numbers": "numbers computed of each, from which labels may be told",
     }
     parts = [f"{words[what]} ({n})" for what, n in holds.items() if n]
-    return f"of training samples: {', '.join(parts)}" + ("" if holds["feature rows"] else "; no feature rows")
+    return f"of training samples: {', '.join(parts)}" + (
+        "" if holds["feature rows"] else "; no feature rows"
+    )
 
 
 def _class_name(kind: str) -> str:

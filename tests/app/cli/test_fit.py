@@ -561,7 +561,10 @@ def test_a_model_without_rows_predicts_and_says_what_it_holds(folder, tmp_path):
     assert not set(map(str, train.ids)) & set(map(str, models.load(shared).classifier.ids_))
     assert run("predict", shared, new, "-o", tmp_path / "p.csv", cwd=folder).returncode == 0
     truth = np.array(["zero", "one", "two"])[np.load(folder / "truth.npy")]
-    assert np.mean([row["predicted"] == t for row, t in zip(table(tmp_path / "p.csv"), truth, strict=True)]) > 0.9
+    assert (
+        np.mean([row["predicted"] == t for row, t in zip(table(tmp_path / "p.csv"), truth, strict=True)])
+        > 0.9
+    )
     said = run("inspect", shared, cwd=folder).stdout
     assert "no id, feature row or other number, but sums over them" in said
     said = run("inspect", "model.npz", cwd=folder).stdout

@@ -80,13 +80,7 @@ LIBRARY: dict[str, dict[str, tuple[str, ...]]] = {
             "cox-fusion-rbf",
         ),
         "kernels": ("cox", "cox-fusion"),
-        "no-rows": (
-            "linear-cox",
-            "cox-cvkt-linear",
-            "cox-cvkt-rbf",
-            "cox-fusion-linear",
-            "cox-fusion-rbf",
-        ),
+        "no-rows": ("linear-cox", "cox-cvkt-linear", "cox-cvkt-rbf", "cox-fusion-linear", "cox-fusion-rbf"),
     },
 }
 MAX_VIEWS = 6  # that are completed without training samples: there are 63 sets of them
@@ -180,7 +174,8 @@ class WeightedMembers(Composite):
             return {str(name): clone(candidate) for name, candidate in given.items()}
         if isinstance(given, str) or not all(isinstance(name, str) for name in given) or not len(given):
             raise ValueError(
-                f"{type(self).__name__}: candidates must be 'auto', 'no-rows', names or a dict, not {given!r}"
+                f"{type(self).__name__}: candidates must be 'auto', 'no-rows', names or a dict, "
+                f"not {given!r}"
             )
         kernel = decide_approximation(restrict_kernel(self.kernel, X.names), X)
         return {name: self._make_candidate(name, kernel) for name in given}

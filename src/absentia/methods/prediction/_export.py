@@ -10,10 +10,10 @@ A machine on kernels, by view v with features ``phi_v`` and factors ``c_v`` that
 predictions are the same but for rounding.  Models of features side by side are such weights already.
 
 Kernels completed by CVKT are, for samples that have the same views, an affine map of the kernel values with
-these views (a prediction longer than any training sample is shortened by it, which the exported model does
-not do: :meth:`CVKT.unshortened`), so that there are a vector w_v and an offset for each machine and each set
-of views that a sample may have (:class:`PatternWeights`), found by completing unit rows.  With more than
-:data:`MAX_VIEWS` views that would be too many.
+these views, so that there are a vector w_v and an offset for each machine and each set of views that a
+sample may have (:class:`PatternWeights`), found by completing unit rows.  With more than :data:`MAX_VIEWS`
+views that would be too many.  CVKT shortens a prediction that is longer than any training sample, which is
+rare; the exported model does not (:meth:`CVKT.unshortened`).
 
 What is by sample is left out: ids, who has which view, predictions of samples left out, scores that
 prediction sets are calibrated by.  Times of events are replaced by means of :data:`MIN_TOGETHER`.
@@ -26,7 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -107,7 +107,7 @@ def _forget(model: Any, *attributes: str) -> Any:
 
 
 def _thin_steps(times: Array, hazard: Array) -> tuple[Array, Array]:
-    """Means of times that come one after another, :data:`MIN_TOGETHER` or more, and the hazards after them."""
+    """Means of :data:`MIN_TOGETHER` times or more, one after another; the hazard after the last of each."""
     if len(times) < MIN_TOGETHER:
         raise ValueError(
             f"events came at {len(times)} time(s); at least {MIN_TOGETHER} are wanted, which are then "
@@ -121,8 +121,8 @@ def _thin_steps(times: Array, hazard: Array) -> tuple[Array, Array]:
 def _export_early_fusion(model: EarlyFusion) -> Any:
     if not isinstance(model._model, Linear):
         raise ValueError(
-            f"{type(model).__name__}: trees split between values of training samples, and leaves may hold one "
-            "of them; take a linear model"
+            f"{type(model).__name__}: trees split between values of training samples, and leaves may hold "
+            "one of them; take a linear model"
         )
     return _strip(model)
 
@@ -183,26 +183,27 @@ class PatternWeights:
 
 
 @serializable
-class GivenScores(NamedTuple):
-    """A machine that takes scores as they are."""
-
-    n: int
+@dataclass(frozen=True)
+class GivenScores:
+    """A machine that takes scores, rows x scores, as they are."""
 
     def predict_proba(self, scores: Array) -> Array:
         """Probabilities of the classes out of scores of each against the rest."""
         return to_probabilities(scores)
 
     def predict(self, scores: Array) -> Array:
-        """Numbers, or log-risks."""
+        """Numbers."""
         return scores[:, 0]
 
-    risk = predict
+    def risk(self, scores: Array) -> Array:
+        """Log-risks."""
+        return scores[:, 0]
 
 
 def _patterns_of(names: tuple[str, ...]) -> Array:
     if len(names) > MAX_VIEWS:
         raise ValueError(
-            f"{len(names)} views are completed, and each of the sets of them that a sample may have would need "
+            f"{len(names)} views are completed, and each set of them that a sample may have would need "
             f"weights of its own; up to {MAX_VIEWS} views can be, or take a method that completes nothing"
         )
     return np.array(list(product([True, False], repeat=len(names))))[:-1]  # not that without any
@@ -213,7 +214,8 @@ def _probe(train: Presence, pattern: Array) -> KernelViews:
     counts = train.observed[:, pattern].sum(axis=0).tolist()
     total = 1 + sum(counts)
     rows = Presence(np.arange(total), train.names, np.tile(pattern, (total, 1)))
-    blocks = {name: np.zeros((0, int(has.sum()))) for name, has in zip(train.names, train.observed.T)}
+    sizes = zip(train.names, train.observed.sum(axis=0).tolist(), strict=True)
+    blocks = {name: np.zeros((0, size)) for name, size in sizes}
     begin = 1
     for v, count in zip(np.flatnonzero(pattern), counts, strict=True):
         blocks[train.names[v]] = np.eye(total, count, -begin)
@@ -233,7 +235,7 @@ def _weigh_patterns(model: Any, score: Callable[[KernelViews], Array]) -> Patter
             "combine='fusion'"
         )
     completer, patterns = completer.unshortened(), _patterns_of(train.names)
-    offsets, parts = [], {name: [] for name in train.names}
+    offsets, parts = [], {name: list[Array]() for name in train.names}
     for pattern in patterns:
         said = score(completer.transform(_probe(train, pattern)))
         offsets.append(said[0])
@@ -251,7 +253,9 @@ def _score_combined(combine: CombineKernels, coefficients: Array, offset: float)
     """A score of complete rows of unit length: a combination of their combined kernel values."""
 
     def score(rows: KernelViews) -> Array:
-        combined = sum(w * np.asarray(rows.block(n)) for n, w in zip(rows.names, combine.weights_, strict=True))
+        combined = sum(
+            w * np.asarray(rows.block(n)) for n, w in zip(rows.names, combine.weights_, strict=True)
+        )
         total = float(np.sum(combine.weights_))  # a row's own value, the kernels being of unit diagonal
         return (combined @ (coefficients * combine._column_root) / total**0.5 + offset)[:, None]
 
@@ -290,7 +294,7 @@ def _export_classifier(model: AbsentClassifier) -> Any:
     n, ids = len(machine.bias_), _sum_ids(len(machine.bias_))
     if model._kernels.completer_ is not None:
         weights = _weigh_patterns(model, machine._raw_scores)
-        return _strip(model, _kernels=weights, _machine=GivenScores(n))
+        return _strip(model, _kernels=weights, _machine=GivenScores())
     kernels = _sum_kernels(model, _spread(model, machine.dual_coef_), ids)
     summed = copy_with(
         machine,
@@ -331,12 +335,14 @@ def _export_regressor(model: AbsentRegressor) -> Any:
         if model._kernels.completer_ is not None:
             score = _score_combined(model._sum, coefficients, summed.mean - model._prior)
             weights = _weigh_patterns(model, score)
-            return _strip(_forget(model, "_sum"), _kernels=weights, _machine=GivenScores(1), _scale=1.0)
+            return _strip(_forget(model, "_sum"), _kernels=weights, _machine=GivenScores(), _scale=1.0)
         spread = _spread(model, (coefficients * model._sum._column_root)[None])
         kernels = _sum_kernels(model, spread, ids)
         return _strip(model, _kernels=kernels, _machine=summed, _sum=_sum_combined(model._sum))
     if not isinstance(machine, FusedRidge):
-        raise ValueError("a support vector machine rests on few samples; take combine='average' or 'fusion'")
+        raise ValueError(
+            "a support vector machine rests on few samples; take combine='average' or 'fusion'"
+        )
     parts = [None if ridge is None else _sum_ridge(ridge) for ridge in machine.ridges]
     counts = train.observed.sum(axis=0).tolist()
     by_view = {
@@ -360,7 +366,7 @@ def _export_survival(model: AbsentSurvival) -> Any:
         combine = machine.combine
         if model._kernels.completer_ is not None:
             score = _score_combined(combine, machine.cox.coef, -machine.cox.shift)
-            return _strip(model, _kernels=_weigh_patterns(model, score), _model=GivenScores(1))
+            return _strip(model, _kernels=_weigh_patterns(model, score), _model=GivenScores())
         kernels = _sum_kernels(model, _spread(model, (machine.cox.coef * combine._column_root)[None]), ids)
         averaged = Averaged(_sum_combined(combine), _sum_cox(machine.cox), np.zeros(0))
         return _strip(model, _kernels=kernels, _model=averaged)

@@ -358,7 +358,6 @@ class FittedTransfer:
             last = next(rounds)
         return *CrossViewRegression.of_round(last, refills, keep=self.keep), ridges
 
-
     def learn_unshortened(self) -> tuple[CrossViewRegression, list[Coordinates], Array]:
         """As :attr:`learned`, but that new samples may be longer than any that was seen."""
         model, coordinates, ridges = self.learned
