@@ -86,8 +86,9 @@ def export(model: Any) -> Any:
 
     Of models that need sums over these alone: the defaults with ``candidates="no-rows"``, linear models of
     features, and, with kernels that are linear or given by random Fourier features, late fusion and
-    regressions on kernels as they are or completed by CVKT.  Predictions are the same but for rounding;
-    prediction sets are not part of it.  What is promised, and what is not, is in ``docs/models.md``.
+    regressions on kernels as they are or completed by CVKT.  Predictions are the same but for rounding, and
+    but for views that CVKT predicts longer than any that was seen; prediction sets are not part of it.
+    What is promised, and what is not, is in ``docs/models.md``.
 
     Parameters
     ----------

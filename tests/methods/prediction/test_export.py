@@ -13,6 +13,8 @@ from absentia import (
     AutoSurvival,
     ViewKernels,
     Views,
+    datasets,
+    missingness,
     models,
 )
 from absentia.files import read_state
@@ -152,6 +154,17 @@ def test_landmarks_and_kernels_are_told(training, tmp_path):
     holds = models.describe(models.save(completer, tmp_path / "k"))["holds"]
     assert holds["kernel values"] == training[0].observed.sum(axis=0).max()
     assert not holds["feature rows"]
+
+
+def test_long_predictions_alone_are_another_than_before():
+    """With few features some absent views are predicted longer than any that was seen; CVKT shortens them."""
+    data = datasets.make_multiview(120, 3, random_state=0)
+    views = data.views.hide(missingness.mcar(data.views, 0.3, random_state=0))
+    model = AbsentClassifier(kernel="linear").fit(views, data.target)
+    shared = models.export(model).predict_proba(views)
+    assert np.abs(shared - model.predict_proba(views)).max() > 1e-4
+    model._kernels.completer_ = model.completer_.unshortened()
+    np.testing.assert_allclose(shared, model.predict_proba(views), atol=1e-9)
 
 
 # ------------------------------------------------------------------------------------ what is refused
