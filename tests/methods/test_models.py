@@ -661,7 +661,7 @@ def test_the_documentation_runs_when_pasted_and_lists_what_can_be_kept(tmp_path,
     pytest.importorskip("skops.io")
     text = (Path(__file__).parents[2] / "docs" / "models.md").read_text()
     blocks = re.findall("```python\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     monkeypatch.chdir(tmp_path)
     names = {}
     for block in blocks:

@@ -266,6 +266,27 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         ids = self.ids_[samples]
         return copy_with(self, ids_=ids, _train=Presence(ids, self.names_in_, had), **parts)
 
+    def sum_samples(self, coefficients: Mapping[str, Array], ids: Array) -> Any:
+        """The same, against weighted sums of the training samples, which stand in for these.
+
+        Parameters
+        ----------
+        coefficients : dict of ndarrays of shape (sums, samples that have the view)
+            By view.
+        ids : ndarray of shape (sums,)
+            What the sums are called.
+        """
+        raw, maps, normalizers = dict(self._raw), dict(self._maps), dict(self._normalizers)
+        for name, weights in coefficients.items():
+            if name in maps:
+                maps[name] = maps[name].sum_samples(weights)
+            else:
+                normalizers[name], weights = normalizers[name].sum_samples(weights)
+                raw[name] = raw[name].sum_samples(weights)
+        everywhere = np.ones((len(ids), len(self.names_in_)), dtype=bool)
+        train = Presence(ids, self.names_in_, everywhere)
+        return copy_with(self, ids_=ids, _train=train, _raw=raw, _maps=maps, _normalizers=normalizers)
+
     def _fit(self, X: Views | KernelViews, y: Any) -> Iterator[tuple[str, tuple[Array, Array]]]:
         """Learn view by view; each one's raw training kernel and its diagonal are handed on, not kept."""
         self._check_parameters()

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from scipy.spatial.distance import pdist
-from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics import pairwise
 
 from absentia.core import (
@@ -163,6 +162,15 @@ class FeatureKernel:
     def without_samples(self) -> Any:
         """The same without the features of training samples, which factors do without."""
         return copy_with(self, X=self.X[:0])
+
+    def sum_samples(self, coefficients: Array) -> Any:
+        """The same, against weighted sums of training samples; `coefficients` are sums x samples."""
+        if self.options.kernel != "linear":
+            raise ValueError(
+                f"view {self.name!r}: sums stand in for training samples with linear kernels, and with rbf "
+                f"ones given by random Fourier features (approx='rff'), not with {self.options.kernel!r}"
+            )
+        return copy_with(self, X=np.asarray(self.X.T @ coefficients.T).T)
 
     def new_rows(self, X: Any) -> tuple[Array, Array]:
         """Kernel of new samples with those of training, and its values with themselves."""
@@ -317,6 +325,17 @@ class KernelNormalizer:
             self, column_means=self.column_means[rows], column_diagonal=self.column_diagonal[rows]
         )
 
+    def sum_samples(self, coefficients: Array) -> tuple[Any, Array]:
+        """The same for weighted sums of samples, and these sums' coefficients of the raw kernel."""
+        if self.center:
+            raise ValueError(
+                "kernels that are centred compare with every training sample; use center=False"
+            )
+        if self.normalize == "diagonal":
+            coefficients = coefficients * inverse_sqrt(self.column_diagonal)
+        n = len(coefficients)
+        return copy_with(self, column_means=np.zeros(n), column_diagonal=np.ones(n)), coefficients
+
     def __call__(self, K: Array, diagonal: Array) -> tuple[Array, Array]:
         K, diagonal = self._center(K, diagonal)
         if self.normalize == "trace":
@@ -390,8 +409,8 @@ class FactorMap:
         if options.approx == "rff":
             if options.kernel != "rbf":
                 raise ValueError(f"view {kernel.name!r}: random Fourier features are for rbf kernels only")
-            sampler = RBFSampler(gamma=kernel.gamma, n_components=options.n_landmarks, random_state=seed)
-            self._map: Any = sampler.fit(X) if n_landmarks else _NoFeatures()
+            waves = _FourierFeatures(float(kernel.gamma or 0.0), options.n_landmarks, seed)
+            self._map: Any = waves if n_landmarks else _NoFeatures()
         else:
             drawn = make_generator(seed).choice(X.shape[0], n_landmarks, replace=False)
             self._map = _Nystrom(self.kernel, X[_order_by_length(X)[np.sort(drawn)]])
@@ -404,6 +423,15 @@ class FactorMap:
     def select_samples(self, rows: Array) -> Any:
         """The same, against fewer training samples."""
         return copy_with(self, Phi=self.Phi[rows])
+
+    def sum_samples(self, coefficients: Array) -> Any:
+        """The same, against weighted sums of training samples; `coefficients` are sums x samples."""
+        if isinstance(self._map, _Nystrom):
+            raise ValueError(
+                f"view {self.kernel.name!r}: Nystrom landmarks are training samples; take random Fourier "
+                "features (approx='rff') or a linear kernel"
+            )
+        return copy_with(self, Phi=coefficients @ self.Phi)
 
     def transform(self, X: Any) -> Array:
         """Factors of new samples."""
@@ -433,6 +461,25 @@ class _Nystrom:
 
     def transform(self, X: Any) -> Array:
         return self.kernel.values(X, self.landmarks) @ self.root
+
+
+@serializable
+@dataclass(frozen=True)
+class _FourierFeatures:
+    """``sqrt(2 / D) cos(X A + b)``: random features of rbf (Rahimi and Recht, 2007), those of RBFSampler.
+
+    A and b, drawn by the seed and whatever the data are, take much room and are in no file.
+    """
+
+    gamma: float
+    n_components: int  # D
+    seed: int
+
+    def transform(self, X: Any) -> Array:
+        rng = np.random.RandomState(self.seed)  # of which NumPy promises the same numbers for ever
+        A = (2 * self.gamma) ** 0.5 * rng.normal(size=(X.shape[1], self.n_components))
+        b = rng.uniform(0, 2 * np.pi, size=self.n_components)
+        return (2 / self.n_components) ** 0.5 * np.cos(np.asarray(X @ A) + b)
 
 
 @serializable

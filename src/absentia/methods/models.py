@@ -1,8 +1,9 @@
 """Fitted models as files, and models that take features or kernels of new samples alike.
 
 :func:`save` and :func:`load` keep any estimator of absentia, and pipelines with scikit-learn's, in one file
-of arrays and a text: no pickle, no code (``docs/models.md``).  :func:`describe` says what is in a file
-without building it, :func:`skops_types` what skops has to be told to trust.
+of arrays and a text: no pickle, no code (``docs/models.md``).  :func:`export` frees a model of its training
+samples, :func:`describe` says what is in a file without building it, and what of it is by sample,
+:func:`skops_types` what skops has to be told to trust.
 """
 
 from __future__ import annotations
@@ -22,8 +23,12 @@ from absentia.core import Array, Serialized, deserialize, serializable, serializ
 from absentia.data import KernelViews, Presence, Views, show_id
 from absentia.files import FileError, one_line, read_state, write_state
 from absentia.kernels import ViewKernels
+from absentia.methods.prediction import export_estimator, is_sum
 
 _MAX_KERNEL = 1e100  # products of larger kernel values with weights and coefficients may overflow
+#: Attributes that are rows of features of samples, and those that have a number for each feature.
+_ROWS = ("landmarks", "support_vectors_", "X_fit_", "_fit_X", "_X", "completed_", "points")
+_SCALES = ("fill", "scale", "scale_")
 _BLOCK_ENTRIES = 1 << 22  # kernel values that one block of new samples may take, 32 MiB
 
 
@@ -76,6 +81,38 @@ def _check_fitted(estimator: Any) -> None:
         ) from None
 
 
+def export(model: Any) -> Any:
+    """The same fitted model without ids, feature rows or predictions of training samples.
+
+    Of models that need sums over these alone: the defaults with ``candidates="no-rows"``, linear models of
+    features, and, with kernels that are linear or given by random Fourier features, late fusion and
+    regressions on kernels as they are or completed by CVKT.  Predictions are the same but for rounding, and
+    but for views that CVKT predicts longer than any that was seen; prediction sets are not part of it.
+    What is promised, and what is not, is in ``docs/models.md``.
+
+    Parameters
+    ----------
+    model : a fitted estimator or :class:`Model`
+        A ValueError says why it cannot be exported.
+
+    Examples
+    --------
+    >>> from absentia import AutoClassifier, datasets, models
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> auto = AutoClassifier("no-rows").fit(views.select(["fourier", "moments"]), y < 5)
+    >>> models.export(auto).ids_.tolist()
+    ['(weights) 0']
+    """
+    _check_fitted(model)
+    if not isinstance(model, Model):
+        return export_estimator(model)
+    if model.kernels is not None:
+        raise ValueError(
+            f"{model.classifier!r} compares new samples with training samples; take method auto"
+        )
+    return replace(model, classifier=export_estimator(model.classifier))
+
+
 def load(path: str | os.PathLike[str]) -> Any:
     """What was saved, as it was; nothing in the file is run.
 
@@ -119,7 +156,9 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     dict
         ``class``, its ``steps`` if it has any, ``version`` of the format, ``made`` (what wrote it),
         ``about``, names of the ``views``, ``features`` (their names by view, or how many if they have
-        none), ``classes``, number of training ``samples`` in it, and ``size`` in bytes.
+        none), ``classes``, number of training ``samples`` in it, ``holds`` (of how many training samples it
+        has ids, who has which view, feature rows of one view, kernel values and other numbers), the same
+        in words (``personal data``), and ``size`` in bytes.
     """
     state, description = read_state(path)
     try:
@@ -330,14 +369,16 @@ class _Outline:
         self.state, self.parts = state, list(state.parts())
 
     def all(self) -> dict[str, Any]:
-        views = self.first("names_in_")
+        views, holds = self.first("names_in_"), self.count_holdings()
         return {
             "class": _class_name(self.parts[0][0]),
             "steps": self.steps(),
             "views": [str(name) for name in views or ()],
             "features": self.features(),
             "classes": _as_json_list(self.first("classes_")),
-            "samples": self.samples(),
+            "samples": holds["ids"] or None,
+            "holds": holds,
+            "personal data": _describe_holdings(holds),
         }
 
     def value(self, tree: Any) -> Any:
@@ -367,9 +408,79 @@ class _Outline:
             features = {} if count is None else {"X": count if names is None else names}
         return features
 
-    def samples(self) -> int | None:
-        ids = self.first("ids_")
-        return None if ids is None else len(ids)
+    def count_holdings(self) -> dict[str, int]:
+        """Of how many training samples there is what, by the shapes of the arrays.
+
+        Attributes that list samples, or who has which view, say how many samples there may be on an axis;
+        scales of features how many features.  Arrays of samples x features are feature rows, of samples x
+        samples kernel values, and others with an axis of samples other numbers of these.  Where there
+        happen to be as many of something else, more is said than is there, never less.
+        """
+        counts, ids = self.count_samples()
+        widths = {state["width"] for kind, state in self.parts if kind == "data.ViewCoding"}
+        widths |= {shape[0] for key, _, shape in self.arrays() if key in _SCALES and len(shape) == 1}
+        holds = {"ids": ids, "presence": 0, "feature rows": 0, "kernel values": 0, "other numbers": 0}
+        for key, kind, shape in self.arrays():
+            samples = counts.intersection(shape)
+            if kind not in "bfiu" or not samples:
+                continue
+            what = "presence" if kind == "b" else "other numbers"
+            if (
+                kind != "b"
+                and len(shape) == 2
+                and shape[0] in counts
+                and not key.startswith(("loo_", "held_out_"))
+            ):
+                if shape[1] in widths or (key in _ROWS and shape[1] not in counts):
+                    what = "feature rows"
+                elif shape[1] in counts:
+                    what = "kernel values"
+            holds[what] = max(holds[what], *samples)
+        return holds
+
+    def count_samples(self) -> tuple[set[int], int]:
+        """How many samples an axis of an array may be of, and how many ids there are."""
+        lists = {shape[0] for key, _, shape in self.arrays() if key in _ROWS and shape}
+        lists |= {shape[0] for key, _, shape in self.arrays() if key == "support_"}
+        n_ids = 0
+        for _, state in self.parts:
+            ids = next((self.value(state[key]) for key in ("ids_", "ids") if key in state), None)
+            if ids is None or is_sum(ids):
+                continue
+            n_ids = max(n_ids, len(ids))
+            tables = [self.value(state[key]) for key in ("_observed", "observed") if key in state]
+            lists |= {len(ids), *(n for table in tables for n in table.sum(axis=0).tolist())}
+        return lists - {0}, n_ids
+
+    def arrays(self) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+        """Of every array, the attribute that it is or is part of, the kind of its values, and its shape."""
+        waiting = [("", self.state.tree)]
+        while waiting:
+            key, node = waiting.pop()
+            if isinstance(node, dict) and node.get("is") in ("array", "sparse"):
+                kind = np.dtype(node["dtype"]).kind if node["is"] == "array" else "f"
+                yield key, kind, tuple(node["shape"])
+            elif isinstance(node, dict):
+                waiting += [(key if name in ("state", "items") else name, x) for name, x in node.items()]
+            elif isinstance(node, list):
+                waiting += [(key, part) for part in node]
+
+
+def _describe_holdings(holds: Mapping[str, int]) -> str:
+    """In a line, what a file holds of training samples."""
+    if not any(holds.values()):
+        return "of training samples no id, feature row or other number, but sums over them"
+    words = {
+        "ids": "ids",
+        "presence": "who has which view",
+        "feature rows": "feature rows",
+        "kernel values": "numbers between pairs (kernels)",
+        "other numbers": "numbers computed of each, from which labels may be told",
+    }
+    parts = [f"{words[what]} ({n})" for what, n in holds.items() if n]
+    return f"of training samples: {', '.join(parts)}" + (
+        "" if holds["feature rows"] else "; no feature rows"
+    )
 
 
 def _class_name(kind: str) -> str:

@@ -548,3 +548,34 @@ def test_how_long_judging_takes_is_said_once_the_fit_is_there(folder, tmp_path, 
     monkeypatch.setattr(_progress, "_clock", lambda: float(next(times)))
     said = run(*command, tmp_path / "slow.npz", cwd=folder).stderr
     assert re.search(r"judging it in folds beside baselines takes about \d+ min more", said)
+
+
+def test_a_model_without_rows_predicts_and_says_what_it_holds(folder, tmp_path):
+    shared, new = tmp_path / "shared.absentia", folder / "new.npz"
+    fit = ["fit", "train.npz", "--labels", "labels.csv", "-o", shared, "--no-report"]
+    result = run(*fit, "--no-rows", cwd=folder)
+    assert result.returncode == 0, result.stderr
+    assert "the model holds of training samples no id, feature row or other number" in result.stdout
+    assert not any(models.describe(shared)["holds"].values())
+    train = io.read(folder / "train.npz")
+    assert not set(map(str, train.ids)) & set(map(str, models.load(shared).classifier.ids_))
+    assert run("predict", shared, new, "-o", tmp_path / "p.csv", cwd=folder).returncode == 0
+    truth = np.array(["zero", "one", "two"])[np.load(folder / "truth.npy")]
+    assert (
+        np.mean([row["predicted"] == t for row, t in zip(table(tmp_path / "p.csv"), truth, strict=True)])
+        > 0.9
+    )
+    said = run("inspect", shared, cwd=folder).stdout
+    assert "no id, feature row or other number, but sums over them" in said
+    said = run("inspect", "model.npz", cwd=folder).stdout
+    assert re.search(r"personal data +of training samples: ids \(\d+\), .*feature rows \(\d+\)", said)
+    result = run("predict", shared, new, "-o", tmp_path / "q.csv", "--coverage", "0.9", cwd=folder)
+    assert result.returncode == 2
+
+
+def test_rows_that_a_method_needs_are_not_left_out(folder, tmp_path):
+    fit = ["fit", "train.npz", "--labels", "labels.csv", "-o", tmp_path / "m.absentia", "--no-rows"]
+    refused(run(*fit, "--method", "forest", "--no-report", cwd=folder), "leaves may hold one")
+    refused(run(*fit, "--method", "amkl-convex", "--no-report", cwd=folder), "compares new samples")
+    refused(run(*fit, "--coverage", "0.9", cwd=folder), "which --no-rows leaves out")
+    assert not (tmp_path / "m.absentia").exists()

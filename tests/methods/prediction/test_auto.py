@@ -150,7 +150,7 @@ def test_the_library_is_different_for_kernels_and_names_are_checked(tmp_path):
     assert named["cvkt-linear"].kernel == "linear"
     with pytest.raises(ValueError, match="no method 'cvkt-swm'; did you mean cvkt-svm"):
         AutoClassifier(["cvkt-swm"]).fit(views, y % 3)
-    with pytest.raises(ValueError, match="candidates must be 'auto', names or a dict"):
+    with pytest.raises(ValueError, match="candidates must be 'auto', 'no-rows', names or a dict"):
         AutoClassifier("best").fit(views, y % 3)
 
 

@@ -52,6 +52,10 @@ class FitOptions:
         reached.  That of predict --coverage may be another.
     report
         Where to write the HTML report; by default beside the model.
+    no_rows
+        Write a model without ids, feature rows or other numbers of training samples, to share: linear
+        models and, of rbf kernels, random features; without prediction sets. docs/models.md has what it
+        promises. The report is another matter.
     no_report
         No report, and so no cross-validation of the method and the baselines, and no prediction sets.
     """
@@ -66,6 +70,7 @@ class FitOptions:
     costs: Path | None = None
     coverage: float | None = None
     report: Path | None = None
+    no_rows: Switch = False
     no_report: Switch = False
     threads: Threads = None
     force: Force = False
@@ -141,6 +146,8 @@ def _check_files(data: Path, labels: str | None, output: Path, options: FitOptio
         raise ValueError("--report and --no-report exclude one another")
     if options.no_report and options.coverage is not None:
         raise ValueError("--coverage is calibrated in the folds of the report; leave out --no-report")
+    if options.no_rows and options.coverage is not None:
+        raise ValueError("--coverage is calibrated by numbers of each sample, which --no-rows leaves out")
     page = options.page(output)
     named = [] if labels is None else [labels, labels.rpartition(":")[0] or labels]
     check_outputs([data, *map(Path, named)], [output, page], options.force)

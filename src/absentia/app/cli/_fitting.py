@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from rich.table import Table
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 import absentia
@@ -38,7 +39,7 @@ from absentia.kernels import ViewKernels
 from absentia.methods import inspection, models
 from absentia.methods.catalogue import Entry, find, offered
 from absentia.methods.models import Model
-from absentia.methods.prediction import Regions, can_calibrate
+from absentia.methods.prediction import Regions, can_calibrate, without_landmarks
 from absentia.tasks import (
     CLASSIFICATION,
     REGRESSION,
@@ -125,16 +126,26 @@ def run_fit(
         given: dict[str, Any] = {"C": options.parse_C(), "options": _read_parameters(entry, options, flags)}
         if training.task.name == "classes":
             given["probability"] = options.probability
+        if options.no_rows:
+            training = replace(training, kernels=_without_rows(entry, training.kernels, given["options"]))
         plan = training.task.plan(entry, training.data, training.kernels, **given)
         with limit_threads(options.threads, len(training.y)):
-            model, validation = _learn(plan, training, _find_coverage(plan, options), page is not None)
+            model, validation = _learn(plan, training, options, page is not None)
     fit = _Fit(data, labels, output, options, entry, plan, training, model, validation)
     _write(fit, page, remarks)
     if options.json:
         return say_json(_as_json(fit, page))
     _say_how_it_went(fit)
     say_paths(model=output, report=page)
+    say(f"the model holds {models.describe(output)['personal data']}")
     return say(f"next:  {format_command('predict', output)} NEW -o predicted.csv")
+
+
+def _without_rows(entry: Entry, kernels: ViewKernels, parameters: dict[str, Any]) -> ViewKernels:
+    """Kernels without training samples as landmarks; of a default, members that can do without samples."""
+    if entry.default:
+        parameters.setdefault("candidates", "no-rows")
+    return without_landmarks(clone(kernels).set_params(kernel=entry.fixed.get("kernel", kernels.kernel)))
 
 
 def _judged_by(training: TrainingData, options: FitOptions) -> Task:
@@ -165,7 +176,9 @@ def _read_parameters(entry: Entry, options: FitOptions, flags: Mapping[str, str]
 
 
 def _find_coverage(plan: Plan, options: FitOptions) -> float | None:
-    """What prediction sets are to cover; None: the method gives nothing that they can be made of."""
+    """What prediction sets are to cover; None: there is nothing that they could be made of."""
+    if options.no_rows:
+        return None
     if can_calibrate(plan.estimator):
         return options.coverage or _COVERAGE
     if options.coverage is not None:
@@ -175,18 +188,20 @@ def _find_coverage(plan: Plan, options: FitOptions) -> float | None:
 
 
 def _learn(
-    plan: Plan, training: TrainingData, coverage: float | None, validate: bool
+    plan: Plan, training: TrainingData, options: FitOptions, validate: bool
 ) -> tuple[Any, Validation | None]:
     """The model of all samples, and how it does on samples that it has not seen, beside baselines.
 
-    With a `coverage` the folds calibrate it, too.
+    Where the method can be calibrated the folds do so, too.
     """
-    task, seen = training.task, training.validated
+    task, seen, coverage = training.task, training.validated, _find_coverage(plan, options)
     plans = {plan.name: plan, **task.baseline_plans(plan, seen.data)} if validate else {}
     n_folds = task.count_folds(seen.y, seen.data.groups) if validate else 0
     with step_bar(plan.name, experiment.count_steps(plan, plans, n_folds)) as tick:
         begin = _progress._clock()
         model = task.learn(training.data, training.y, plan, tick)
+        if options.no_rows:
+            models.export(model)  # what cannot be is refused before the folds take their time
         if not validate:
             return model, None
         seconds = n_folds * (_progress._clock() - begin)
@@ -229,7 +244,7 @@ def _write(fit: _Fit, page: Path | None, remarks: Sequence[str]) -> None:
         about[f"cross-validated {fit.task.main_score}"] = getattr(main, "value", main)
     html = None if fit.validation is None else _render(fit, fit.validation, remarks)
     model = replace(fit.model, about=about) if isinstance(fit.model, Model) else fit.model
-    models.save(model, fit.output, about)
+    models.save(models.export(model) if fit.options.no_rows else model, fit.output, about)
     if html is not None and page is not None:
         report.save(html, page)
 
@@ -291,6 +306,7 @@ def _as_json(fit: _Fit, page: Path | None) -> dict[str, Any]:
         "views": list(fit.fitted.names_in_),
         **{name: _as_plain(value) for name, value in fit.task.describe(fit.fitted, fit.training.y).items()},
         "model": str(fit.output),
+        "model holds": models.describe(fit.output)["holds"],
         "report": None if page is None else str(page),
     }
     if fit.scores:

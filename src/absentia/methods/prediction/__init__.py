@@ -12,8 +12,9 @@ from absentia.methods.prediction._conformal import (
     can_calibrate,
 )
 from absentia.methods.prediction._early_fusion import EarlyFusionClassifier, EarlyFusionRegressor
+from absentia.methods.prediction._export import export_estimator, is_sum
 from absentia.methods.prediction._fusion import LateFusion
-from absentia.methods.prediction._kernel_pipeline import restrict_kernel
+from absentia.methods.prediction._kernel_pipeline import restrict_kernel, without_landmarks
 from absentia.methods.prediction._perlabel import PerLabel
 from absentia.methods.prediction._regressor import AbsentRegressor
 from absentia.methods.prediction._stacking import ViewStacking

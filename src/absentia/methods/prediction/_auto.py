@@ -38,7 +38,11 @@ from absentia.methods import catalogue
 from absentia.methods.catalogue import Family
 from absentia.methods.learning import Learner, log_loss, subset
 from absentia.methods.prediction._composite import Composite, CompositeClassifier
-from absentia.methods.prediction._kernel_pipeline import decide_approximation, restrict_kernel
+from absentia.methods.prediction._kernel_pipeline import (
+    decide_approximation,
+    restrict_kernel,
+    without_landmarks,
+)
 
 #: Names of the catalogue, of different kinds, that are averaged on features and on kernels, by family.
 LIBRARY: dict[str, dict[str, tuple[str, ...]]] = {
@@ -46,6 +50,7 @@ LIBRARY: dict[str, dict[str, tuple[str, ...]]] = {
         "features": ("linear", "cvkt-linear", "cvkt-rbf", "zero-rbf", "fusion-linear", "fusion-rbf"),
         "kernels": ("completed", "fusion"),
         "many": ("linear", "fusion-linear", "fusion-rbf"),  # linear in the samples
+        "no-rows": ("linear", "cvkt-linear", "cvkt-rbf", "zero-rbf", "fusion-linear", "fusion-rbf"),
     },
     "regressor": {
         "features": (
@@ -58,6 +63,13 @@ LIBRARY: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "kernels": ("ridge", "ridge-fusion"),
         "many": ("linear-regression", "boosting-regression"),
+        "no-rows": (
+            "linear-regression",
+            "ridge-cvkt-linear",
+            "ridge-cvkt-rbf",
+            "ridge-fusion-linear",
+            "ridge-fusion-rbf",
+        ),
     },
     "survival": {
         "features": (
@@ -68,8 +80,10 @@ LIBRARY: dict[str, dict[str, tuple[str, ...]]] = {
             "cox-fusion-rbf",
         ),
         "kernels": ("cox", "cox-fusion"),
+        "no-rows": ("linear-cox", "cox-cvkt-linear", "cox-cvkt-rbf", "cox-fusion-linear", "cox-fusion-rbf"),
     },
 }
+MAX_VIEWS = 6  # that are completed without training samples: there are 63 sets of them
 FOLDS = 5  # in which members are held out that do not tell what they say of samples left out
 _MIN_CLASS_SIZE = 3
 SHARPNESS = 40.0  # what benchmarks/predict_regret.py settles on, whichever set is left out
@@ -154,14 +168,36 @@ class WeightedMembers(Composite):
             library = LIBRARY[self._family]
             many = "many" if len(X) > MANY_SAMPLES and "many" in library else "features"
             given = library["kernels" if isinstance(X, KernelViews) else many]
+        if isinstance(given, str) and given == "no-rows":
+            return self._library_without_rows(X)
         if isinstance(given, Mapping):
             return {str(name): clone(candidate) for name, candidate in given.items()}
         if isinstance(given, str) or not all(isinstance(name, str) for name in given) or not len(given):
             raise ValueError(
-                f"{type(self).__name__}: candidates must be 'auto', names or a dict, not {given!r}"
+                f"{type(self).__name__}: candidates must be 'auto', 'no-rows', names or a dict, "
+                f"not {given!r}"
             )
         kernel = decide_approximation(restrict_kernel(self.kernel, X.names), X)
         return {name: self._make_candidate(name, kernel) for name in given}
+
+    def _library_without_rows(self, X: Any) -> dict[str, Any]:
+        """Members that need sums of training samples alone (``_export``)."""
+        if isinstance(X, KernelViews):
+            raise ValueError(
+                f"{type(self).__name__}: kernels came, whose columns are training samples; without these "
+                "(candidates='no-rows') features are wanted"
+            )
+        kernel = restrict_kernel(self.kernel, X.names)
+        kernel = kernel if isinstance(kernel, ViewKernels) else ViewKernels(kernel)
+        names = LIBRARY[self._family]["no-rows"]
+        left_out = ["cvkt"] if X.n_views > MAX_VIEWS else []
+        left_out += ["cvkt", "fusion-linear"] if len(X) > MANY_SAMPLES else []  # of which kernels are whole
+        names = tuple(name for name in names if not any(part in name for part in left_out))
+        members = {name: self._make_candidate(name, kernel) for name in names}
+        for member in members.values():
+            if "kernel" in member.get_params():
+                member.set_params(kernel=without_landmarks(member.kernel))
+        return members
 
     def _make_candidate(self, name: str, kernel: Any) -> Learner:
         entry = catalogue.find(name, self._family)
@@ -170,7 +206,8 @@ class WeightedMembers(Composite):
         options = {"kernel": kernel, "random_state": self.random_state, **self._member_options}
         candidate.set_params(**{key: value for key, value in options.items() if key in free})
         if "kernel" in entry.fixed and isinstance(kernel, ViewKernels):  # logarithms and the like stay
-            approx = "nystrom" if kernel.approx == "rff" else kernel.approx  # Fourier features are of rbf
+            fourier = kernel.approx == "rff" and entry.fixed["kernel"] != "rbf"  # these are of rbf
+            approx = "nystrom" if fourier else kernel.approx
             fixed = {"kernel": entry.fixed["kernel"], "approx": approx}
             candidate.set_params(kernel=clone(kernel).set_params(**fixed))
         return candidate
@@ -185,11 +222,12 @@ class AutoClassifier(WeightedMembers, CompositeClassifier):
 
     Parameters
     ----------
-    candidates : "auto", list of names or dict of classifiers, default "auto"
+    candidates : "auto", "no-rows", list of names or dict of classifiers, default "auto"
         Names of ``absentia fit --list`` that give probabilities, or classifiers of absentia by name.
         ``"auto"``: logistic regression on all features side by side, on completed linear and rbf kernels,
         on rbf kernels with absent views as zeros, and on each view; of kernels, on completed ones and on
         each; of more than 5000 samples, side by side and on each view, whose kernels are given by factors.
+        ``"no-rows"``: those that :func:`absentia.models.export` can free of training samples.
     kernel : str or ViewKernels, default "rbf"
         Of candidates by name whose kernel is not part of the name; ``"precomputed"`` says that kernels
         will come.

@@ -22,10 +22,11 @@ class AutoRegressor(WeightedMembers, Regressor):
 
     Parameters
     ----------
-    candidates : "auto", list of names or dict of regressors, default "auto"
+    candidates : "auto", "no-rows", list of names or dict of regressors, default "auto"
         Names of ``absentia fit --list``, or regressors of absentia by name.  ``"auto"``: ridge regression
         on all features side by side, on completed linear and rbf kernels and on each view, and a random
-        forest of 100 trees; of kernels, ridge regression on completed ones and on each.
+        forest of 100 trees; of kernels, ridge regression on completed ones and on each.  ``"no-rows"``:
+        those that :func:`absentia.models.export` can free of training samples.
     kernel : str or ViewKernels, default "rbf"
         Of candidates by name whose kernel is not part of the name; ``"precomputed"`` says that kernels
         will come.

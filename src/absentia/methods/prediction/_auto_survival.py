@@ -31,10 +31,11 @@ class AutoSurvival(WeightedMembers, SurvivalModel):
 
     Parameters
     ----------
-    candidates : "auto", list of names or dict of survival models, default "auto"
+    candidates : "auto", "no-rows", list of names or dict of survival models, default "auto"
         Names of ``absentia fit --list``, or survival models of absentia by name.  ``"auto"``: ridge Cox
         regression on all features side by side, on completed linear and rbf kernels, and on each view; of
-        kernels, on completed ones and on each.
+        kernels, on completed ones and on each.  ``"no-rows"``: those that :func:`absentia.models.export`
+        can free of training samples.
     kernel : str or ViewKernels, default "rbf"
         Of candidates by name whose kernel is not part of the name; ``"precomputed"`` says that kernels
         will come.

@@ -56,6 +56,20 @@ def decide_approximation(kernel: Any, X: Views | KernelViews) -> Any:
     return kernel if decided is exact else decided
 
 
+def without_landmarks(kernel: str | ViewKernels) -> ViewKernels:
+    """The same kernel, rbf by random Fourier features and all others whole: none by training samples."""
+
+    def approx(name: Any) -> str | None:
+        return "rff" if isinstance(name, str) and name == "rbf" else None
+
+    kernel = clone(kernel) if isinstance(kernel, ViewKernels) else ViewKernels(kernel)
+    per_view = {}
+    for view, given in (kernel.per_view or {}).items():
+        options = dict(given) if isinstance(given, Mapping) else {"kernel": given}
+        per_view[view] = options | {"approx": approx(options.get("kernel", kernel.kernel))}
+    return kernel.set_params(approx=approx(kernel.kernel), per_view=per_view or None)
+
+
 def restrict_estimator(estimator: Any, names: Sequence[str]) -> Any:
     """The same unfitted estimator, its kernel, if it has one, that for the views `names`."""
     kernel = getattr(estimator, "kernel", None)

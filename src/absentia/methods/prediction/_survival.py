@@ -265,7 +265,7 @@ class AbsentSurvival(Composite, SurvivalModel):
             warn("no view tells more than chance out of fold; every sample gets the same risk")
 
     def _coverage(self, X: Any) -> Array:
-        if isinstance(self._model, Averaged) or self.weights_.get(self._kernels.presence_name_, 0.0) > 0:
+        if self.combine == "average" or self.weights_.get(self._kernels.presence_name_, 0.0) > 0:
             return super()._coverage(X)
         weight = np.array([self.weights_.get(name, 0.0) for name in self.names_in_])
         return np.asarray((X.observed @ weight)[:, None] > 0).astype(np.float64)

@@ -223,6 +223,14 @@ class CVKT(SubspaceCompleter):
             return self
         return copy_with(self, _fitted=replace(self._fitted, X=X))
 
+    def unshortened(self) -> Any:
+        """The same fit, predictions that are longer than any sample that was seen left as they are.
+
+        Rows of new samples with the same views are then completed by one affine map of their kernel values.
+        """
+        fitted = copy_with(self._fitted, learned=self._fitted.learn_unshortened())
+        return copy_with(self, _fitted=fitted)
+
     def _options(self, easing: float = 1.0) -> RidgeOptions:
         assert self.solver != "descent"
         return RidgeOptions(self.solver, self.ridge, self.rank, easing)

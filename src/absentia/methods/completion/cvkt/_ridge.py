@@ -24,7 +24,7 @@ keep it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, Self
 
@@ -50,6 +50,7 @@ from absentia.methods.completion.cvkt._features import (
 _GRID = np.logspace(-4, 2, 13)
 #: With less of a ridge than that, in units of the mean eigenvalue, solving would lose too many digits.
 _MIN_SOLVE_RIDGE = 1e-5
+_ANY_LENGTH = 1e300
 
 
 @serializable
@@ -356,6 +357,12 @@ class FittedTransfer:
             refills.append(last.refills)
             last = next(rounds)
         return *CrossViewRegression.of_round(last, refills, keep=self.keep), ridges
+
+    def learn_unshortened(self) -> tuple[CrossViewRegression, list[Coordinates], Array]:
+        """As :attr:`learned`, but that new samples may be longer than any that was seen."""
+        model, coordinates, ridges = self.learned
+        diagonals = [diagonal._replace(largest=_ANY_LENGTH) for diagonal in model.diagonals]
+        return replace(model, diagonals=diagonals), coordinates, ridges
 
 
 def _make_basis(K: Operator, N: Array, weights: Array) -> Basis:
