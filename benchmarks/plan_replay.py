@@ -1,4 +1,4 @@
-"""Does measuring what ``inspection.plan`` says pay?  Hide views, plan, reveal.  Tables of docs/inspection.md.
+"""Does it pay to measure what a plan says?  Views are hidden and revealed.  Tables of docs/inspection.md.
 
     python benchmarks/plan_replay.py            # some 15 CPU minutes
     python benchmarks/plan_replay.py --settle   # what the estimate of a gain is settled by, on other sets
@@ -38,9 +38,15 @@ REPORTED = {
     "pima": (500, 0.0, 10),
 }
 SETTLING = {
-    **{name: (n, 0.0, 4) for name, n in (("emotions", 320), ("yeast", 400), ("scene", 400), ("heart", 270))},
-    **{name: (n, 0.0, 4) for name, n in (("ionosphere", 320), ("sonar", 200), ("made-far", 320))},
-    **{name: (n, a, 4) for name, n, a in (("musk1", 320, 0.2), ("wine", 160, 0.0))},
+    "emotions": (320, 0.0, 4),
+    "yeast": (400, 0.0, 4),
+    "scene": (400, 0.0, 4),
+    "heart": (270, 0.0, 4),
+    "ionosphere": (320, 0.0, 4),
+    "sonar": (200, 0.0, 4),
+    "made-far": (320, 0.0, 4),
+    "musk1": (320, 0.2, 4),
+    "wine": (160, 0.0, 4),
 }
 BUDGETS = (0.1, 0.25, 0.5)
 N_ORDERS, N_BOOTSTRAP, FLOOR = 10, 2000, 1e-6  # FLOOR: of a probability in log-loss
@@ -170,10 +176,10 @@ def summarize(name: str, found: Replay, prices: str) -> Iterator[dict]:
     for budget in BUDGETS:
         row = {"set": name, "prices": prices, "budget": f"{100 * budget:g} %"}
         for k, measure in enumerate(MEASURES):
-            ratio = {
-                s: np.array([w @ found.gain[s, budget][:, k] / (w @ found.cost[s, budget]) for w in weights])
-                for s in ("plan", "entropy", "random")
-            }
+            ratio = {}
+            for s in ("plan", "entropy", "random"):
+                gain, cost = found.gain[s, budget][:, k], found.cost[s, budget]
+                ratio[s] = np.array([w @ gain / (w @ cost) for w in weights])
             row |= {f"{measure}, {s}": float(values[0]) for s, values in ratio.items()}
             for other in ("random", "entropy"):
                 low, high = np.quantile((ratio["plan"] - ratio[other])[1:], [0.025, 0.975])
@@ -270,7 +276,8 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if options.settle:
-        return settle(options.quick)
+        settle(options.quick)
+        return
     rows: list[dict] = []
     promises, claims = [], []
     for name in options.sets:
@@ -279,14 +286,14 @@ def main() -> None:
         for prices, one in found.items():
             rows += summarize(name, one, prices)
         promises.append(promise_row(name, found["equal"]))
-    print_tables(rows, promises)
+    print_tables(rows)
     for measure in MEASURES:
         better = {r["set"] for r in rows if r["prices"] == "equal" and r[f"{measure}, over random"][0] > 0}
         claims.append(Claim(f"sets where the plan beats random surely, {measure}", len(better), at_least=2))
     common.finish("plan_replay", options.quick, promises, claims)
 
 
-def print_tables(rows: list[dict], promises: list[dict]) -> None:
+def print_tables(rows: list[dict]) -> None:
     """The tables of docs/inspection.md."""
     for measure in MEASURES:
         factor = 1 if measure == "log-loss" else 100

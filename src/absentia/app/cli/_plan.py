@@ -105,8 +105,8 @@ def _read(
     fitted = load_model(path)
     if not hasattr(fitted.classifier, "predict_proba"):
         raise ValueError(
-            f"{path}: the model gives no probabilities of classes, which a plan is made by; fit classes, and "
-            "without --no-probability"
+            f"{path}: the model gives no probabilities of classes, which a plan is made by; fit classes, "
+            "and without --no-probability"
         )
     remembered, read = files.read_state(path)[1]["about"].get("reading"), []
     for place in (data,) if among is None else (data, among):
@@ -135,7 +135,7 @@ def _read_costs(path: Path) -> dict[str, Any]:
         if table["view"].duplicated().any():
             twice = table["view"][table["view"].duplicated()].iloc[0]
             raise ValueError(f"view {twice!r} is there twice; give each view one line")
-        return {_COSTS[name]: _parse_column(table, name) for name in table if name != "view"}
+        return {what: _parse_column(table, name) for name, what in _COSTS.items() if name in table}
 
 
 def _parse_column(table: Any, column: str) -> dict[str, float]:
@@ -152,12 +152,14 @@ def _parse_column(table: Any, column: str) -> dict[str, float]:
 
 def _explain_views(samples: Views, lenders: Views | None, priced: Any) -> list[str]:
     """Views that some lack, and that are not planned as they have no cost or nobody can lend them."""
-    lent = (samples if lenders is None else lenders).observed.any(axis=0)
+    lenders = samples if lenders is None else lenders
     notes = []
-    for name, everybody, somebody in zip(samples.names, samples.observed.all(axis=0), lent, strict=True):
-        if not everybody and name not in priced:
+    for v, name in enumerate(samples.names):
+        if samples.observed[:, v].all():
+            continue
+        if name not in priced:
             notes.append(f"view {name!r} has no cost, and is not planned")
-        elif not everybody and not somebody:
+        elif not lenders.observed[:, v].any():
             notes.append(f"view {name!r}: nobody has it, and what it may say is not known; give --among")
     return notes
 
@@ -166,7 +168,9 @@ def _write(table: Any, output: Path, printed: bool) -> None:
     """The whole table as CSV, to a file or to standard output."""
     from absentia.files import csv_rows, write_atomically
 
-    rows = [[f"{cell:.6g}" if isinstance(cell, float) else cell for cell in row] for row in table.to_numpy()]
+    rows = [
+        [f"{cell:.6g}" if isinstance(cell, float) else cell for cell in row] for row in table.to_numpy()
+    ]
     lines = list(csv_rows([table.columns.tolist(), *rows]))
     if printed:
         sys.stdout.buffer.writelines(lines)
@@ -192,6 +196,6 @@ def _sum_up(table: Any) -> str:
     more = f" (the first {_SHOWN} are shown; -o has all)" if len(table) > _SHOWN else ""
     samples = table["id"].nunique()
     return (
-        f"{len(table)} measurements of {samples} samples for {cost:g}{more}: the probability of the right class "
-        f"is expected to rise by {100 * gain / samples:.1f} percentage points, mean of these samples"
+        f"{len(table)} measurements of {samples} samples for {cost:g}{more}: the probability of the right "
+        f"class is expected to rise by {100 * gain / samples:.1f} percentage points, mean of these samples"
     )

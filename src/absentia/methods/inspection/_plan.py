@@ -1,7 +1,7 @@
 """Which views to measure for whom: the most gain for the cost, until a budget is spent.
 
-A view is measured in batches, of one sample unless said otherwise; the batch with the most expected gain for
-its cost comes first, then the next, as long as the budget lasts.  What a view is worth to a sample
+A view is measured in batches, of one sample unless said otherwise; the batch with the most expected gain
+for its cost comes first, then the next, as long as the budget lasts.  What a view is worth to a sample
 (:func:`value_of_views`) is estimated for one view at a time.  Of a sample that gets several, each is taken
 to remove the same share of what is left to gain, 1 less the expected probability of the right class, as it
 would alone: a second view counts less than if it were the only one.
@@ -101,7 +101,7 @@ def _choose(gains: Any, prices: Mapping[str, _Price], budget: float) -> list[tup
     doubt = 1 - gains["now"].to_numpy(dtype=float)  # what is left to gain, of the sample of each row
     share = gains["gain"].to_numpy(dtype=float) / doubt
     left = {name: np.flatnonzero(gains["view"] == name) for name in prices}
-    batches = []
+    batches: list[tuple[Array, Array]] = []
     while True:
         best: tuple[float, str, Array] | None = None
         for name, rows in left.items():
