@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from absentia import AbsentClassifier, inspection
+from absentia import AbsentClassifier, Views, inspection
 from helpers.known_effects import planted
 
 COLUMNS = ["id", "view", "batch", "cost", "gain", "gain per cost", "cumulative cost", "cumulative gain"]
@@ -95,13 +95,16 @@ def test_a_dear_batch_waits_until_it_is_worth_it(fitted):
 
 
 def test_one_sample_and_the_order_of_samples_and_views(fitted):
+    """Every sample is there twice, so that gains are equal and names decide."""
     model, new, train = fitted
     at = int(np.argmax(~new.observed[:, 0]))
     one = plan((model, new[[at]], train))
     assert set(one["id"]) == {new.ids[at]}
     assert "tells" in set(one["view"])
-    turned = new[np.arange(len(new))[::-1]].select(["noise", "tells", "echo"])
-    first, other = plan(fitted), plan((model, turned, train))
+    frames = {name: new.to_frame(name) for name in new.names}
+    twice = Views.from_dict({n: pd.concat([f, f.rename(lambda x: f"{x}b")]) for n, f in frames.items()})
+    turned = twice[np.arange(len(twice))[::-1]].select(["noise", "tells", "echo"])
+    first, other = plan((model, twice, train)), plan((model, turned, train))
     pd.testing.assert_frame_equal(first, other, rtol=1e-9)
 
 

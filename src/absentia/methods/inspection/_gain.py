@@ -9,8 +9,8 @@ of that class:
     gain = sum_c p(c) sum_j w_j(c) p_j(c)  -  sum_c p(c)^2,        w_j(c) = q_j(c) / sum_i q_i(c).
 
 That is the expected rise of the probability of the right class, if the model's probabilities are right.
-Where lenders count by likeness alone, and the drop of entropy is the gain, samples are ranked nearly as well,
-but much less of what is promised comes true (``benchmarks/plan_replay.py --settle``).
+Where lenders count by likeness alone, and the drop of entropy is the gain, samples are ranked nearly as
+well, but much less of what is promised comes true (``benchmarks/plan_replay.py --settle``).
 """
 
 import warnings
