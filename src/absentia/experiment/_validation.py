@@ -28,11 +28,11 @@ _GAIN_DRAWS = 10  # values tried of each absent view
 
 
 class Gain(NamedTuple):
-    """A sample and a view that it lacks, by position: how sure the model is now, and would be with it."""
+    """A sample and a view that it lacks, by position: how probable its class is now, and with the view."""
 
     sample: int
     view: int
-    entropy: float
+    now: float
     expected: float
     gain: float
     changes: float

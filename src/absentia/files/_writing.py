@@ -25,6 +25,7 @@ from absentia.files._tables import is_table
 
 #: Names of views that every system allows as names of files.
 _FILE_NAME = re.compile(r"[\w()+=,@ -][\w()+=,@ .-]{0,180}")
+_PLAN_HEADER = b"id,view,batch,cost,gain,gain per cost,"
 _CHUNK_ROWS = 256  # rows of a view that are made text at a time
 
 
@@ -128,7 +129,7 @@ _COMPLETED_KEYS = ({"mask_before", "method"}, {"std", "observed", "method"})
 
 
 def is_written_by_absentia(path: Path, deviations: Path | None = None) -> bool:
-    """Whether a file is a page, model, completion or predictions of absentia, judged by its content.
+    """Whether a file is a page, model, completion, predictions or plan of absentia, judged by its content.
 
     Data that :func:`write` wrote are not among these: they are the user's.
 
@@ -157,7 +158,7 @@ def is_written_by_absentia(path: Path, deviations: Path | None = None) -> bool:
         return False
     if suffix == ".html":
         return _HTML_MARK in head
-    return suffix == ".csv" and _is_header_of_predictions(head)
+    return suffix == ".csv" and (_is_header_of_predictions(head) or head.startswith(_PLAN_HEADER))
 
 
 def _is_header_of_predictions(head: bytes) -> bool:

@@ -107,7 +107,7 @@ def some_gains(story):
     """View 2 gains the more the later the sample, view 1 loses a little."""
     lacking = np.argwhere(~story.observed)
     return [
-        Gain(int(i), int(v), 0.9, 0.9 - gain, gain, 0.25)
+        Gain(int(i), int(v), 0.4, 0.4 + gain, gain, 0.25)
         for i, v in lacking
         for gain in [{0: 0.0, 1: -0.1, 2: i / 200}[int(v)]]
     ]
@@ -120,15 +120,15 @@ def test_views_and_samples_that_gain_most_come_first():
     rows = row_cells(text, "patterns gains")
     assert [row[0] for row in rows] == ["view 2", "view 0", "view 1"]
     mean = sum(g.gain for g in gains if g.view == 2) / sum(g.view == 2 for g in gains)
-    assert rows[0][2] == f"{mean:.2f}"
-    assert rows[2][2] == "−0.10"
+    assert rows[0][2] == f"{100 * mean:.1f}"
+    assert rows[2][2] == "−10.0"
     assert rows[0][3] == "25%"
     best = sorted((g for g in gains if g.view == 2), key=lambda g: -g.gain)
     found = row_cells(text, "mistakes candidates")
     assert [row[0] for row in found] == [f"s{g.sample}" for g in best[:10]]
     assert found[0][1] == "view 2"
     assert found[0][2] == story.classes[story.predictions[story.method][best[0].sample]]
-    assert found[0][3:6] == ["0.90", f"{best[0].expected:.2f}", f"{best[0].gain:.2f}"]
+    assert found[0][3:6] == ["40%", f"{100 * best[0].expected:.0f}%", f"{100 * best[0].gain:.1f}"]
     lacking = int((~story.observed.all(axis=1)).sum())
     assert f"Tried on all {lacking} samples" in text
     fewer = [g for g in gains if g.sample < 60]

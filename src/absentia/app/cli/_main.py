@@ -34,6 +34,7 @@ _VERBS = {
     "complete": "Fill the missing rows and columns of kernels, or the missing entries of a matrix.",
     "fit": "Learn to classify samples from the views they have, and write the model.",
     "predict": "Classify new samples from the views they have and write a table.",
+    "plan": "Say which absent views to measure for which samples, the most gain for the cost first.",
     "reproduce": "Run a table or figure of the papers again, our numbers beside the published ones.",
 }
 

@@ -74,10 +74,9 @@ def predict(
     from absentia import files
     from absentia.core import limit_threads
 
-    fitted = _load_model(model)
+    fitted = load_model(model)
     _check_calibration(model, fitted, coverage)
-    reading = source.options_as_trained(new, files.read_state(model)[1]["about"].get("reading"))
-    data = _as_trained(fitted, files.read_new(new, **reading), new)
+    data = read_samples(fitted, new, source, files.read_state(model)[1]["about"].get("reading"))
     with limit_threads(threads, len(fitted.classifier.ids_)):
         try:
             matched = _matched_sentences(fitted, data)
@@ -148,7 +147,7 @@ def _coverage_sentences(model: Model, coverage: float | None, vacuous: int, n: i
     return words
 
 
-def _load_model(path: Path) -> Model:
+def load_model(path: Path) -> Model:
     """A fitted model with the kernels that are made before it."""
     from sklearn.pipeline import Pipeline
 
@@ -168,6 +167,14 @@ def _load_model(path: Path) -> Model:
         f"{path}: holds a {type(fitted).__name__}, which is no model of classes, numbers or "
         "survival; make one with absentia fit, or use it in Python: absentia.load(path)"
     )
+
+
+def read_samples(model: Model, path: Path, source: ReadOptions, remembered: Any) -> Views | KernelViews:
+    """New samples as the call says, and as the model remembers that those of training were read."""
+    from absentia import files
+
+    options = source.options_as_trained(path, remembered)
+    return _as_trained(model, files.read_new(path, **options), path)
 
 
 def _as_trained(model: Model, data: Views | KernelViews, path: Path) -> Views | KernelViews:
@@ -198,7 +205,7 @@ def _check_orientation(model: Model, data: Views, path: Path) -> None:
     """Refuse views whose samples are called as the features of training are: they are transposed."""
     if not model.takes_features:
         return
-    views = _coding(model).views
+    views = get_coding(model).views
     for name, present in zip(data.names, data.observed.T, strict=True):
         own = next(iter(views.values())) if len(views) == data.n_views == 1 else views.get(name)
         if own is None or own.columns is None:
@@ -219,10 +226,10 @@ def _matched_sentences(model: Model, data: Views | KernelViews) -> list[str]:
         return []
     unknown = [name for name in data.names if name not in model.names]
     ignored = [f"view {name!r} was not there in training (ignored)" for name in unknown]
-    return [*_coding(model).sentences(data), *ignored]
+    return [*get_coding(model).sentences(data), *ignored]
 
 
-def _coding(model: Model) -> Any:
+def get_coding(model: Model) -> Any:
     """What the columns of views were in training."""
     return model.classifier._coding if model.kernels is None else model.kernels._coding
 

@@ -497,7 +497,7 @@ def _make_weights_section(story: ClassificationStory) -> Section | None:
 
 
 def _make_next_section(story: ClassificationStory) -> Section | None:
-    """How much surer the model would be of samples with one more view; None if that was not asked."""
+    """How much more probable right classes would be with one more view; None if that was not asked."""
     n_lacking = int((~story.observed.all(axis=1)).sum())
     if not n_lacking or (story.gains is None and not story.why_no_gains):
         return None
@@ -510,14 +510,15 @@ def _make_next_section(story: ClassificationStory) -> Section | None:
     if n_tried == n_lacking:
         tried = f"all {format_number(n_tried)} samples"
     lead = (
-        "How much surer the model would be of a sample with one more view. Similar samples that have the "
-        "view lent their values; the gain is the expected drop of the entropy of the sample's "
-        f"probabilities, in bits (one bit: from even odds of two classes to certainty). Tried on {tried} "
-        "that lack a view, out of fold."
+        "How much more probable the right class of a sample would be with one more view. Similar samples "
+        "that have the view lent their values, each counting by how well its classes go with those that "
+        "the sample may have; the gain is the expected rise of the probability of the right class, in "
+        f"percentage points. Tried on {tried} that lack a view, out of fold."
     )
     words = (
-        "Surer is not always right: gains are what the model expects of itself. A gain below zero means "
-        "that the view would raise doubts."
+        "Gains are what the model expects of itself; of seven public sets 60 to 100% came true. A "
+        "gain below zero means that the view would raise doubts. absentia plan weighs gains against costs, "
+        "for all samples."
     )
     blocks = [_make_gain_table(story, story.gains), *_make_sample_gains(story, story.gains), note(words)]
     return Section(*names, lead, blocks)
@@ -530,10 +531,10 @@ def _make_gain_table(story: ClassificationStory, gains: Sequence[Gain]) -> Marku
         of_view = [(gain.gain, gain.changes) for gain in gains if gain.view == v]
         if of_view:
             gain, changes = np.mean(of_view, axis=0).tolist()
-            cells = [format_number(len(of_view)), _format_bits(gain), f"{100 * changes:.0f}%"]
+            cells = [format_number(len(of_view)), _format_points(gain), f"{100 * changes:.0f}%"]
             rows.append((Row([name_cell(name), *cells]), gain))
     rows.sort(key=lambda row: -row[1])
-    columns = ["Absent view", "Samples tried", "Mean gain, bits", "Class would change"]
+    columns = ["Absent view", "Samples tried", "Mean gain, points", "Class would change"]
     return make_bar_table("Gain by absent view", columns, rows, "patterns gains")
 
 
@@ -545,21 +546,21 @@ def _make_sample_gains(story: ClassificationStory, gains: Sequence[Gain]) -> lis
         if gain.gain > 0:
             words = (story.names[gain.view], story.classes[story.predicted[gain.sample]])
             names = [name_cell(story.get_id(gain.sample), 40), *(name_cell(word, 32) for word in words)]
-            bits = [_format_bits(value) for value in (gain.entropy, gain.expected, gain.gain)]
-            rows.append(Row([*names, *bits, f"{100 * gain.changes:.0f}%"]))
+            values = [f"{100 * value:.0f}%" for value in (gain.now, gain.expected)]
+            rows.append(Row([*names, *values, _format_points(gain.gain), f"{100 * gain.changes:.0f}%"]))
     if not rows:
         return []
     columns: Columns = [
         "Sample",
         *(Column(name, numeric=False) for name in ("Measure", "Predicted now")),
-        *("Entropy now", "expected", "Gain", "Class would change"),
+        *("Right now", "with it", "Gain, points", "Class would change"),
     ]
     label = "Samples that would gain most"
     return [heading(label), make_table(label, columns, rows, "mistakes candidates")]
 
 
-def _format_bits(value: float) -> str:
-    text = format_decimal(value, 2)
+def _format_points(value: float) -> str:
+    text = format_decimal(100 * value, 1)
     return text.removeprefix("−") if float(text.replace("−", "")) == 0 else text
 
 

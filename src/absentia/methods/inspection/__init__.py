@@ -9,4 +9,5 @@ from absentia.methods.inspection._absence import Absence, PatternScore, absence
 from absentia.methods.inspection._contributions import contributions
 from absentia.methods.inspection._gain import value_of_views
 from absentia.methods.inspection._importance import feature_importance
+from absentia.methods.inspection._plan import plan
 from absentia.methods.inspection._support import support
