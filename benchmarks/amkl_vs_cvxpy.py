@@ -33,7 +33,7 @@ GAP = 1e-5
 def ours(kernels: KernelViews, y: np.ndarray, C: float) -> Any:
     region = Polytope.of_rows(kernels.observed)
     box = Box.classification(y, np.full(len(y), C))
-    return solve(Problem(KernelStack.of(kernels), (box,), region), tol=GAP)
+    return solve(Problem(KernelStack.of(kernels), box, region), tol=GAP)
 
 
 def factors(kernels: KernelViews) -> list[np.ndarray]:

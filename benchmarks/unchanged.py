@@ -66,7 +66,6 @@ def classifiers():
     kernels = {
         "mkl": ab.MKLClassifier(C=10),
         "mkl, 2-norm": ab.MKLClassifier(norm=2),
-        "mkl, shared": ab.MKLClassifier(shared_weights=True),
         "convex": ab.AbsentMKLClassifier("convex", C=10),
         "convex, mean": ab.AbsentMKLClassifier("convex", constraint="mean", class_weight="balanced"),
         "iterative": ab.AbsentMKLClassifier("iterative", max_iter=50),
@@ -75,7 +74,6 @@ def classifiers():
         "average": ab.AverageKernelSVC(),
         "average, rows": ab.AverageKernelSVC(normalize="rows"),
         "alignment": ab.AverageKernelSVC("alignment"),
-        "margin": ab.AverageKernelSVC("margin", lam=0.5, normalize="rows"),
     }
     return kernels, {"mmaf": ab.MMAFClassifier(0.01, max_iter=50)}
 

@@ -8,7 +8,7 @@ from absentia import AbsentClassifier, AverageKernelSVC, EarlyFusionClassifier, 
 from absentia.experiment import _validation, count_steps
 from absentia.experiment import cross_validate as cross_validate_task
 from absentia.experiment._validation import predict_without_each
-from absentia.methods.learning._selection import GRID
+from absentia.methods.learning._held_out import _GRID
 from absentia.tasks import CLASSIFICATION, Plan
 from helpers.digit_samples import digit_views
 from helpers.known_effects import planted
@@ -89,7 +89,7 @@ def test_a_class_of_three_samples_is_enough():
     judged = cross_validate(views, y, plan)
     assert judged.probabilities.shape == (40, 3)
     np.testing.assert_allclose(judged.probabilities.sum(axis=1), 1)
-    assert learn(views, y, plan).classifier.C_ in GRID
+    assert learn(views, y, plan).classifier.C_ in _GRID
 
 
 @WARNED

@@ -126,7 +126,6 @@ CLASSIFIERS = {
     "average, rows": AverageKernelSVC(normalize="rows"),
     "alignment": AverageKernelSVC("alignment"),
     "kernel logistic": KernelLogistic(),
-    "margin": AverageKernelSVC("margin", lam=0.5, normalize="rows"),
     "mmaf": MMAFClassifier(0.01, max_iter=50),
     "completed": AbsentClassifier(MeanFill()),
     "completed, svm": AbsentClassifier(MeanFill(), machine="svm", C=1.0),

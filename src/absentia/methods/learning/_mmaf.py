@@ -29,9 +29,9 @@ from absentia.core import Array, Fraction, Iterative, Positive, PositiveInt, est
 from absentia.core.optimize import Callback, Solution
 from absentia.data import Views, column_scales, concatenate_features, order_by_profiles, table_profile
 from absentia.methods.learning._base import Classifier
+from absentia.methods.learning._held_out import SelectsC
 from absentia.methods.learning._inputs import one_vs_rest_signs
 from absentia.methods.learning._margins import Round, iterate_rounds
-from absentia.methods.learning._selection import SelectsC
 from absentia.methods.learning.engine import DUST, Box, Machine, fit_machine
 
 

@@ -112,9 +112,9 @@ class FactorStack:
             for Phi, samples in zip(self.factors, self.index, strict=True)
         ]
 
-    def weighted_sum(self, eta: Array, ridge: float = 0.0) -> _FactorSum:
-        """``sum_p eta_p K_p + ridge I``, for machines to be learned on."""
-        return _FactorSum(self, eta, ridge)
+    def weighted_sum(self, eta: Array) -> _FactorSum:
+        """``sum_p eta_p K_p``, for machines to be learned on."""
+        return _FactorSum(self, eta)
 
     def products(self, z: Array) -> tuple[Array, Array]:
         """``K_p z``, one column per view, and ``q_p = z' K_p z``; in double precision."""
@@ -196,13 +196,13 @@ class FactorStack:
 class _FactorSum:
     """The sum by the factors of its kernels, never formed."""
 
-    def __init__(self, stack: FactorStack, eta: Array, ridge: float = 0.0) -> None:
-        self.stack, self.eta, self.ridge = stack, eta, ridge
-        self.largest = float((stack.squares @ eta).max(initial=0.0)) + ridge
+    def __init__(self, stack: FactorStack, eta: Array) -> None:
+        self.stack, self.eta = stack, eta
+        self.largest = float((stack.squares @ eta).max(initial=0.0))
 
     def fit(self, box: Box, *, tol: float, start: Array | None = None) -> Machine:
         """The machine on it, to a relative gap of `tol`."""
-        return fit_linear(self.stack, self.eta, box, tol=tol, start=start, ridge=self.ridge)
+        return fit_linear(self.stack, self.eta, box, tol=tol, start=start)
 
     def response(self, box: Box, machine: Machine, R: Array, jitter: float) -> Response:
         """How V bends; coefficients stay where they are."""
@@ -238,7 +238,7 @@ class _FactorSum:
         sampled = near[:: -(-len(near) // _MOST_NEAR)]
         floor = 1e-12 * float(np.abs(box.t).max())
         give = 2 * max(reach, floor) / (box.hi[sampled] - box.lo[sampled])
-        give += self.stack.diagonal[sampled] @ self.eta + self.ridge
+        give += self.stack.diagonal[sampled] @ self.eta
         return sampled, give * (len(sampled) / len(near))
 
 

@@ -46,7 +46,7 @@ class Alignments(NamedTuple):
 
 
 class Sum(Protocol):
-    """``sum_p eta_p K_p``, perhaps with something added to its diagonal."""
+    """``sum_p eta_p K_p``."""
 
     largest: float  # its largest value
 
@@ -60,7 +60,7 @@ class Stack(Protocol):
     n: int
 
     def __len__(self) -> int: ...
-    def weighted_sum(self, eta: Array, ridge: float = 0.0) -> Sum: ...
+    def weighted_sum(self, eta: Array) -> Sum: ...
     def products(self, z: Array) -> tuple[Array, Array]: ...
     def restrict(self, samples: Array) -> Stack: ...
     def rescale(self, scale: Array) -> Stack: ...
@@ -152,13 +152,9 @@ class KernelStack:
                 total[rows] += part
         return total
 
-    def weighted_sum(self, eta: Array, ridge: float = 0.0) -> _DenseSum:
-        """``sum_p eta_p K_p + ridge I``, for machines to be learned on."""
-        K = self.combine(eta)
-        if ridge:
-            K = K.astype(np.float64, copy=False)
-            K[np.diag_indices_from(K)] += ridge
-        return _DenseSum(K)
+    def weighted_sum(self, eta: Array) -> _DenseSum:
+        """``sum_p eta_p K_p``, for machines to be learned on."""
+        return _DenseSum(self.combine(eta))
 
     def products(self, z: Array) -> tuple[Array, Array]:
         """``K_p z``, one column per view, and ``q_p = z' K_p z``; in double precision."""
