@@ -239,7 +239,7 @@ def fit_power_law(n: Array, scores: Array, best: float, error: float) -> tuple[A
 def _evaluate(law: tuple[Array, Array, Array], n: Array) -> Array:
     """Turned scores (..., sizes) at `n` (sizes,)."""
     a, b, c = (np.asarray(part)[..., None] for part in law)
-    return np.asarray(a - b * n**-c)
+    return a - b * n**-c
 
 
 def _turn(ends: Sequence[float], judged: Judged) -> Interval:

@@ -111,7 +111,7 @@ def _correlate(folds: list[Folds]) -> Array:
     if len(common) < 3 or not (spread > 0).all():
         return towards
     weight = (len(common) - 1) / (len(common) - 1 + m)
-    return np.asarray(weight * np.corrcoef(table).reshape(m, m) + (1 - weight) * towards)
+    return weight * np.corrcoef(table).reshape(m, m) + (1 - weight) * towards
 
 
 def _make_prior(

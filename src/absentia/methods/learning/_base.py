@@ -59,7 +59,7 @@ _TIE = 1e-9
 def shrink_to_prior(coverage: Array, values: Array, prior: Any) -> Array:
     """Values, drawn to the prior where a sample's views cover next to nothing; not read where nothing."""
     part = np.minimum(coverage / _LOW_COVERAGE, 1.0)
-    return np.asarray(np.where(part > 0, part * values, 0.0) + (1 - part) * prior)
+    return np.where(part > 0, part * values, 0.0) + (1 - part) * prior
 
 
 class Learner(Estimator, ABC):
@@ -155,7 +155,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
             costs = np.maximum(self._predict_proba(X) @ self.decision_, 0.0)
             mean = costs.sum(axis=1, keepdims=True) / (len(self.classes_) - 1)
             scores = 1 - 2 * costs / np.maximum(mean, 1e-300)
-        return np.asarray(scores[:, 1:] if len(self.classes_) == 2 else scores)
+        return scores[:, 1:] if len(self.classes_) == 2 else scores
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Learn from the training samples (kernels: square) and their labels.
@@ -202,7 +202,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
             return self.decide(X, self.predict_proba(X))
         scores = self.decision_function(X)
         best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[best])
+        return self.classes_[best]
 
     def decide(self, X: Any, proba: Array) -> Array:
         """The class of each sample, whose probabilities (n, classes) are `proba`.
@@ -215,7 +215,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         else:
             blind = self.unusable(X)[:, None]
             best = np.where(blind, proba, proba * self.decision_).argmax(axis=1)
-        return np.asarray(self.classes_[best])
+        return self.classes_[best]
 
     def set_decision(self, decision: Any) -> Self:
         """Decide otherwise from now on; probabilities stay what they are.
@@ -273,7 +273,7 @@ def _make_decision(decision: Any, classes: Array, frequencies: Array) -> Array:
         if decision not in ("balanced", "accuracy"):
             raise ValueError(f"decision must be 'balanced', 'accuracy' or costs, not {decision!r}")
         balanced = (1 + _TIE * frequencies) / frequencies
-        return np.asarray(balanced if decision == "balanced" else np.ones(len(classes)))
+        return balanced if decision == "balanced" else np.ones(len(classes))
     costs = align_costs(decision, classes)
     return costs - _TIE * costs.max() * np.eye(len(classes))
 
@@ -445,12 +445,12 @@ class SurvivalModel(Learner):
         if at.ndim != 1 or not np.isfinite(at).all():
             raise ValueError("times must be a list of finite numbers")
         with np.errstate(over="ignore"):
-            return np.asarray(np.exp(-self._cumulative_hazard(X, at)))
+            return np.exp(-self._cumulative_hazard(X, at))
 
     def _cumulative_hazard(self, X: Any, times: Array) -> Array:
         """Of samples up to each of the times, rows x times: all are proportional."""
         hazard = evaluate_steps(self.event_times_, self._hazard, times, 0.0)
-        return np.asarray(np.exp(self.predict(X))[:, None] * hazard)
+        return np.exp(self.predict(X))[:, None] * hazard
 
     def score(self, X: Any, y: Any) -> float:
         """The concordance index; `y` is in the order of the samples."""

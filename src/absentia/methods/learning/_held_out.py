@@ -62,7 +62,7 @@ class ScoreScale(NamedTuple):
         return cls(mean, np.where(deviation > _NO_DEVIATION, deviation, 1.0))
 
     def __call__(self, scores: Array) -> Array:
-        return np.asarray((scores - self.mean) / self.deviation)
+        return (scores - self.mean) / self.deviation
 
 
 @serializable
@@ -85,7 +85,7 @@ class SigmoidCalibration:
         """Probabilities, samples x classes, of standardised scores."""
         if self.model is None or not len(scores):
             return np.tile(self.prior, (len(scores), 1))
-        return np.asarray(self.model.predict_proba(scores))
+        return self.model.predict_proba(scores)
 
 
 @serializable
@@ -111,7 +111,7 @@ def _quiet_refits() -> Iterator[None]:
 
 def _score_rows(machine: Any, X: Any) -> Array:
     """Scores by a fitted machine, rows x 1 for two classes."""
-    return np.asarray(machine.decision_function(X)).reshape(len(X), -1)
+    return machine.decision_function(X).reshape(len(X), -1)
 
 
 def _learn_scale(machine: Any, X: Any, weight: Array) -> ScoreScale | None:

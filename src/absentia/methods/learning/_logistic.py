@@ -163,7 +163,7 @@ class LogisticModel(NamedTuple):
 
     def scores(self, rows: Array) -> Array:
         """Of rows of the table or kernel that it was learned from, rows x classes (two classes: x 1)."""
-        return np.asarray(rows @ self.coef + self.intercept)
+        return rows @ self.coef + self.intercept
 
     def predict_proba(self, rows: Array) -> Array:
         """Probabilities of the classes, rows x classes."""
@@ -176,7 +176,7 @@ def to_probabilities(scores: Array) -> Array:
     if p.shape[1] == 1:
         return np.hstack([1 - p, p])
     p = np.maximum(p, np.finfo(float).tiny)
-    return np.asarray(p / p.sum(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)
 
 
 class LogisticFit(NamedTuple):
@@ -292,13 +292,13 @@ def _leave_one_out(rows: _Rows, y: Array, found: NewtonPoint) -> Array:
     V = solve_triangular(found.factor, rows.A.T, lower=True, check_finite=False)
     if rows.groups is None:
         h = (V**2).sum(axis=0)
-        return np.asarray(eta + h * slope / np.maximum(1 - h * curvature, _MIN_DENOMINATOR))
+        return eta + h * slope / np.maximum(1 - h * curvature, _MIN_DENOMINATOR)
     for members in stack_groups(rows.groups):  # groups x members
         own = np.moveaxis(V[:, members], 0, 1)  # groups x coefficients x members
         pull = np.einsum("gpm,gm->gp", own, slope[members])
         pull = solve_left_out(own * np.sqrt(curvature[members])[:, None], pull, _MIN_DENOMINATOR)
         eta[members] += np.einsum("gpm,gp->gm", own, pull)
-    return np.asarray(eta)
+    return eta
 
 
 # ------------------------------------------------------------------------------------------ estimator
@@ -386,14 +386,14 @@ class KernelLogistic(KernelMachine, Classifier):
         self.dual_coef_[:, counted] = (fit.dual * length[:, None]).T
         self.bias_ = fit.model.intercept
         self.support_ = np.sort(counted)
-        self.usable_ = np.asarray((self._coverage(X) > 0).any(axis=1))
+        self.usable_ = (self._coverage(X) > 0).any(axis=1)
         self._set_convergence(fit.solution)
 
     def _predict_proba(self, X: KernelViews) -> Array:
         return to_probabilities(self._raw_scores(X))
 
     def _rescale(self, X: KernelViews, scores: Array) -> Array:
-        return np.asarray(scores * inverse_sqrt(X.observed @ self._weights.T))
+        return scores * inverse_sqrt(X.observed @ self._weights.T)
 
     def contributions(self, X: KernelViews) -> Array:
         """What each view adds to each row's score, rows x views x machines; the bias is left to none."""

@@ -59,7 +59,7 @@ class Training:
     @property
     def rows(self) -> Array:
         """Who has which view, of the samples that count."""
-        return np.asarray(self.observed[self.bound > 0])
+        return self.observed[self.bound > 0]
 
 
 class FittedMachine(NamedTuple):
@@ -158,14 +158,14 @@ class KernelMachine(SelectsC, Iterative, Learner):
     def _coverage(self, X: KernelViews) -> Array:
         """``tau``: the share of each machine's margin in the observed views; 0 where nothing is usable."""
         total = self._norms.sum(axis=1)
-        return np.asarray(X.observed @ self._norms.T) / np.where(total > 0, total, 1.0)
+        return X.observed @ self._norms.T / np.where(total > 0, total, 1.0)
 
     def _raw_scores(self, X: KernelViews) -> Array:
         """``sum_p eta_p sum_i z_i K_p(i, t) + b``, rows x machines."""
         scores = np.zeros((len(X), len(self.bias_)))
         for v in range(X.n_views):
             self._add_scores(X, v, scores)
-        return np.asarray(self.bias_ + self._rescale(X, scores))
+        return self.bias_ + self._rescale(X, scores)
 
     def _view_scores(self, X: KernelViews) -> Array:
         """``eta_p sum_i z_i K_p(i, t)`` view by view, rows x views x machines; zero where absent."""
@@ -190,7 +190,7 @@ class KernelMachine(SelectsC, Iterative, Learner):
         """What predictions rest on, samples x views: who has a coefficient, in views that have a weight."""
         check_is_fitted(self, "weights_")
         has = self._observed & np.asarray(self.dual_coef_.any(axis=0))[:, None]
-        return np.asarray(has & self._weights.any(axis=0))
+        return has & self._weights.any(axis=0)
 
     def restricted(self, samples: Array) -> Any:
         """The same machine without the training samples that are not among `samples`."""

@@ -196,7 +196,7 @@ def _predict(
     name, parameters = (_LEARNER, {}) if filled else (key["method"], key["parameters"])
     machine = make_method(name, {**parameters, **option}, key["seed"])
     more: dict[str, Sequence[Any] | np.ndarray] = {} if mask is None else {"observed": mask}
-    return np.asarray(machine.fit(known, y, **more).predict(new))
+    return machine.fit(known, y, **more).predict(new)
 
 
 AMKL_PROTOCOL = Protocol(_perform, methods={word: (fill, _LEARNER) for word, fill in _FILLS.items()})

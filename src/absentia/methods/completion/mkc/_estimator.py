@@ -274,7 +274,7 @@ class MKC(Iterative, SubspaceCompleter):
         """New samples of which nothing can be said in a view: none of their views is linked with it."""
         group = self._group_of(self._observed[:, v])
         linked = [self._group_of(self._observed[:, u]) == group for u in self._views]
-        return np.asarray(~(X.observed[:, self._views] & np.array(linked)).any(axis=1))
+        return ~(X.observed[:, self._views] & np.array(linked)).any(axis=1)
 
 
 # ------------------------------------------------------------------------------------- small pieces

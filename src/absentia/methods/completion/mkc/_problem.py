@@ -101,9 +101,7 @@ class KernelCoordinates:
 
     def center_rows(self, k: Array) -> Array:
         """Kernel rows `k` of new samples with the observed ones, about the origin, unit scale."""
-        return np.asarray(
-            (k - self._mean_values(k)[:, None] - self.means + self.grand) / (self.scale or 1.0)
-        )
+        return (k - self._mean_values(k)[:, None] - self.means + self.grand) / (self.scale or 1.0)
 
     def _mean_values(self, k: Array) -> Array:
         """``<mu, phi_t>`` of new samples from their rows `k`."""
@@ -111,11 +109,11 @@ class KernelCoordinates:
 
     def locate(self, k: Array) -> Array:
         """Coordinates of new samples from their rows `k` of kernel values."""
-        return np.asarray((self.center_rows(k) * self.scale) @ self.axes)
+        return (self.center_rows(k) * self.scale) @ self.axes
 
     def squared_norms(self, k: Array, diagonal: Array) -> Array:
         """Squared length, in coordinates, of new samples with rows `k` and ``k(t, t)`` in `diagonal`."""
-        return np.asarray((diagonal - 2 * self._mean_values(k) + self.grand) / (self.scale or 1.0))
+        return (diagonal - 2 * self._mean_values(k) + self.grand) / (self.scale or 1.0)
 
 
 #: How much uneven weights of views cost, in units of the views' mean square.
@@ -194,7 +192,7 @@ def make_lazy(make: Callable[[], Callable[[Point], Point]]) -> Callable[[Point],
 def disagreement_matrix(S: Array) -> Array:
     """``M`` with ``sum_v |a_v - sum_u S_vu a_u|^2 = a' M a``."""
     left = np.eye(len(S)) - S
-    return np.asarray(left.T @ left)
+    return left.T @ left
 
 
 def _simplex_minimum(H: Array) -> Array:
@@ -208,7 +206,7 @@ def _simplex_minimum(H: Array) -> Array:
     w = np.maximum(w, 0.0) / max(float(w[-1]), 1e-300)
     left = np.vstack([np.sqrt(w)[:, None] * U.T, np.ones(len(H))])
     x, _ = nnls(left, np.append(np.zeros(len(H)), 1.0))
-    return np.asarray(x / x.sum())
+    return x / x.sum()
 
 
 def _fit_row(gram: Array, v: int) -> Array:

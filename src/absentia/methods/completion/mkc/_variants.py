@@ -36,7 +36,7 @@ def _column_norms(B: Array) -> Array:
 
 def _penalty_weights(problem: MKCProblem, norms: Array) -> Array:
     """``w = lam / |b|`` of every column, lam = c3 / V."""
-    return np.asarray(problem.c3 / problem.n_views / np.maximum(norms, _TINY))
+    return problem.c3 / problem.n_views / np.maximum(norms, _TINY)
 
 
 def _fit_missing_rows(problem: MKCProblem, B: Array, S: Array) -> Array:
@@ -82,7 +82,7 @@ class _Combination:
 
     def used_samples(self, point: Point) -> Array:
         """Which samples (columns) are used in each view (rows)."""
-        return np.asarray(_column_norms(point[0]) > 0)
+        return _column_norms(point[0]) > 0
 
     def proximal_step(self, at: Local, eta: float) -> Point:
         """A proximal step of length `eta`: along the smooth gradient, then columns shrink or vanish."""
@@ -259,7 +259,7 @@ class Free:
 
     def used_samples(self, point: Point) -> Array:
         """Which samples (columns) are used in each view (rows): all that have it."""
-        return np.asarray(self.problem.observed.T)
+        return self.problem.observed.T
 
     def evaluate(self, point: Point) -> Local:
         F = self.coordinates(point)
@@ -416,4 +416,4 @@ def _minimize_in_ball(spectrum: tuple[Array, Array], g: Array, max_square: Array
         rho = np.sqrt(low * high)
         short = np.sum((g / (values + rho[:, None])) ** 2, axis=1) <= max_square
         low, high = np.where(short, low, rho), np.where(short, rho, high)
-    return np.asarray((g / (values + high[:, None])) @ Q.T)
+    return (g / (values + high[:, None])) @ Q.T

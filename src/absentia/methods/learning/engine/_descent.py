@@ -90,7 +90,7 @@ class Descent:
         n, width = len(self.z), min(_BLOCK, max(1, len(self.z) // 64))
         inside = self.rng.permutation(width)
         order = (width * self.rng.permutation(-(-n // width))[:, None] + inside).ravel()
-        return np.asarray(order[order < n])
+        return order[order < n]
 
 
 # ------------------------------------------------------------------------------------ compiled loops

@@ -90,7 +90,7 @@ class FactorStack:
     @cached_property
     def diagonal(self) -> Array:
         """What is added to the diagonal of each kernel, samples x views."""
-        return np.asarray(self._diagonal * self.scale[:, None] ** 2)
+        return self._diagonal * self.scale[:, None] ** 2
 
     @cached_property
     def squares(self) -> Array:
@@ -102,7 +102,7 @@ class FactorStack:
 
     def largest(self) -> Array:
         """Every kernel's largest value, which lies on its diagonal."""
-        return np.asarray(self.squares.max(axis=0, initial=0.0))
+        return self.squares.max(axis=0, initial=0.0)
 
     def normals(self, z: Array) -> list[Array]:
         """``u_p = Phi_p' z`` of every view."""
@@ -143,7 +143,7 @@ class FactorStack:
 
     def roots(self, eta: Array) -> Array:
         """``sqrt(eta)`` of every factor of all views."""
-        return np.asarray(np.sqrt(np.repeat(eta, [Phi.shape[1] for Phi in self.factors])))
+        return np.sqrt(np.repeat(eta, [Phi.shape[1] for Phi in self.factors]))
 
     def rows(self, samples: Array) -> Array:
         """The factors of some samples side by side, zero where a view is absent; in double precision."""

@@ -239,7 +239,7 @@ def _solve_hessian(problem: MachineProblem, free: Array, J: Array, gradient: Arr
         rows = np.column_stack([problem.stack.rows(part) * root, np.ones(len(part))])
         rows /= np.sqrt(J[part])[:, None]
         H += rows.T @ rows
-    return np.asarray(scipy.linalg.cho_solve(scipy.linalg.cho_factor(H, lower=True), gradient))
+    return scipy.linalg.cho_solve(scipy.linalg.cho_factor(H, lower=True), gradient)
 
 
 def _solve_iteratively(
@@ -254,4 +254,4 @@ def _solve_iteratively(
         return np.append(x[:-1] + _normal(problem, bent), bent.sum() + held * x[-1])
 
     H = scipy.sparse.linalg.LinearOperator((len(gradient),) * 2, matvec=multiply, dtype=np.float64)
-    return np.asarray(scipy.sparse.linalg.cg(H, gradient, rtol=1e-4, maxiter=200)[0])
+    return scipy.sparse.linalg.cg(H, gradient, rtol=1e-4, maxiter=200)[0]

@@ -94,7 +94,7 @@ class Point:
     @property
     def weighted(self) -> Array:
         """Which views have a weight to speak of."""
-        return np.asarray(self.eta > DUST * self.eta.max())
+        return self.eta > DUST * self.eta.max()
 
     @property
     def cut(self) -> Cut:
@@ -103,7 +103,7 @@ class Point:
     @property
     def wanting(self) -> Array:
         """Which views would lower V if weight were moved to them from the others."""
-        return np.asarray(self.q * self.kappa > 2 * self.price * float(self.eta @ self.q))
+        return self.q * self.kappa > 2 * self.price * float(self.eta @ self.q)
 
 
 def evaluate(problem: Problem, eta: Array, tol: float, start: Array | None = None) -> Point:

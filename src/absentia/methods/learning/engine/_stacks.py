@@ -103,9 +103,7 @@ def cholesky_with_jitter(K: Array, jitter: float) -> Array:
         lifted = K.copy()
         lifted[np.diag_indices_from(lifted)] += jitter * level
         try:
-            return np.asarray(
-                scipy.linalg.cholesky(lifted, lower=True, overwrite_a=True, check_finite=False)
-            )
+            return scipy.linalg.cholesky(lifted, lower=True, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError:
             jitter *= 100
 
