@@ -386,7 +386,7 @@ class KernelLogistic(KernelMachine, Classifier):
         self.dual_coef_[:, counted] = (fit.dual * length[:, None]).T
         self.bias_ = fit.model.intercept
         self.support_ = np.sort(counted)
-        self.usable_ = (self._coverage(X) > 0).any(axis=1)
+        self.usable_ = np.asarray((self._coverage(X) > 0).any(axis=1))
         self._set_convergence(fit.solution)
 
     def _predict_proba(self, X: KernelViews) -> Array:
