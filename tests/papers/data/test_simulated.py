@@ -105,7 +105,7 @@ def test_no_sequence_of_regimes_grows_and_the_spread_is_what_it_says():
         np.testing.assert_allclose(np.linalg.svd(A, compute_uv=False), 0.9, rtol=1e-12)
     # same parameters, other noise: deviations from the mean path at the end, after several changes
     rng = np.random.default_rng(0)
-    from absentia.papers.data._simulated import _draw_series
+    from absentia.papers._simulated import _draw_series
 
     regime = np.arange(12) // 4 % 3
     ends = np.array(

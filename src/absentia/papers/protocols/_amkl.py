@@ -23,7 +23,7 @@ from sklearn.model_selection import StratifiedKFold
 from absentia import KernelViews, ViewKernels, Views, missingness
 from absentia.datasets import data_folder, read_bunch
 from absentia.files import FileError
-from absentia.papers.data import make_width_views
+from absentia.papers._simulated import make_width_views
 from absentia.papers.protocols import Protocol, make_method
 
 _COSTS = tuple(2.0**k for k in (-1, 1, 3, 5, 7))

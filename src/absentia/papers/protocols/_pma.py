@@ -37,7 +37,7 @@ from sklearn.utils import Bunch
 
 from absentia import metrics
 from absentia.datasets import load_benchmark
-from absentia.papers.data import factor_kernel, make_matrix_addition, plane_kernel
+from absentia.papers._simulated import factor_kernel, make_matrix_addition, plane_kernel
 from absentia.papers.protocols import Protocol, make_method
 
 _FOLDS = 5
