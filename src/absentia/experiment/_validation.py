@@ -386,8 +386,8 @@ def compare_completers(
 ) -> Quality:
     """Measure a method beside mean fill, zero fill and, while time lasts, the catalogue's other completers.
 
-    Errors are measured on at most :data:`_MAX_MEASURED_SAMPLES` samples.  Methods that are for fewer samples
-    than `kernels` has are left out even if so few are drawn.
+    Errors are measured on at most 3000 samples.  Methods that are for fewer samples than `kernels` has are
+    left out even if so few are drawn.
 
     Parameters
     ----------

@@ -133,8 +133,8 @@ def _make_prior(
 
 
 # Mean and standard deviation, in shares, of balanced accuracy less that of ``average``, on 72 tasks of 40
-# to 320 samples made of 23 public sets, every set counting the same; what chance adds to the spread is taken
-# off.  All methods decide by probability over frequency.  Made by
+# to 320 samples made of 23 public sets, every set counting the same; what chance adds to the spread is
+# taken off.  All methods decide by probability over frequency.  Made by
 #
 #     python benchmarks/predict_regret.py --keep regret
 #     python benchmarks/method_prior.py --keep regret

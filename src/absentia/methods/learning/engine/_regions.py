@@ -76,7 +76,7 @@ class Polytope:
     @classmethod
     def of_rows(cls, observed: Array) -> Polytope:
         """``sum_p s_ip c_p <= 1`` for every sample i; rows that another row implies are left out."""
-        return cls(maximal_rows(observed))
+        return cls(_maximal_rows(observed))
 
     @property
     def m(self) -> int:
@@ -130,7 +130,7 @@ class Polytope:
         self._rows, self._columns = np.arange(m, m + n), np.arange(m)
 
 
-def maximal_rows(observed: Array) -> Array:
+def _maximal_rows(observed: Array) -> Array:
     """Distinct rows of a boolean matrix that no other row contains, as floats."""
     rows = np.unique(observed, axis=0)
     rows = rows[np.argsort(-rows.sum(axis=1), kind="stable")]
