@@ -175,11 +175,6 @@ class AbsentMKLClassifier(KernelClassifier):
     def _dense(self) -> bool:  # type: ignore[override]
         return self.paper_form
 
-    @property
-    def _announced(self) -> int | None:  # of rounds; the solver has no `max_iter`
-        rounds = self.formulation == "iterative" or self.two_step or self.paper_form
-        return self.max_iter if rounds else None
-
     def fit(
         self, X: KernelViews, y: Any, sample_weight: Any = None, observed: Any = None, *, groups: Any = None
     ) -> Self:

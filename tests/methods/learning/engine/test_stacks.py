@@ -15,7 +15,7 @@ from absentia.methods.learning.engine import (
     cholesky_with_jitter,
     solve,
 )
-from absentia.methods.learning.engine import _factors as module
+from absentia.methods.learning.engine import _stacks as module
 from absentia.methods.learning.engine._problem import evaluate
 from absentia.methods.learning.engine._stacks import Response, _DenseSum
 from helpers.mkl_problems import data, factors, stack_of
@@ -107,7 +107,7 @@ def test_scaled_samples_are_scaled_rows_and_columns(rng):
 
 
 def test_alignments_are_those_of_the_dense_kernels(monkeypatch):
-    monkeypatch.setattr(module, "_CHUNK", 7)
+    monkeypatch.setattr(module, "_FACTOR_CHUNK", 7)
     thin, dense, y = twins()
     for found, wanted in zip(
         thin.centred_products(y, some := np.arange(10, 55)), dense.centred_products(y, some), strict=True

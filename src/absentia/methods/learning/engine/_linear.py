@@ -36,7 +36,7 @@ from absentia.core import Array
 from absentia.methods.learning.engine._svm import Box, Machine, stretch_machine
 
 if TYPE_CHECKING:
-    from absentia.methods.learning.engine._factors import FactorStack
+    from absentia.methods.learning.engine._stacks import FactorStack
 
 #: What to say where Numba is not installed.
 FASTER = "pip install 'absentia[fast]' makes this about ten times faster"

@@ -9,8 +9,6 @@ minimum and takes in the most violated row, one at a time: rows that never matte
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 import scipy.linalg
 
@@ -18,14 +16,6 @@ from absentia.core import Array
 
 #: Worth of a weight, beside the largest, that pivots may pass over.
 _IDLE = 1e-10
-
-
-class Region(Protocol):
-    """Where the weights may be."""
-
-    def middle(self) -> Array: ...
-    def boundary(self, c: Array) -> Array: ...
-    def highest(self, q: Array) -> tuple[float, Array, Array]: ...
 
 
 class NormBall:
@@ -128,6 +118,9 @@ class Polytope:
         # right-hand sides that differ slightly: rows of zeros and ones tie all the time, and ties can cycle
         self._tableau[:n, m] = 1 + 1e-10 * np.random.default_rng(0).random(n)
         self._rows, self._columns = np.arange(m, m + n), np.arange(m)
+
+
+Region = Polytope | NormBall
 
 
 def _maximal_rows(observed: Array) -> Array:

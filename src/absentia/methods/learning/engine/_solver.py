@@ -102,7 +102,6 @@ def _take_step(problem: Problem, state: State, tol: float) -> State:
     region = problem.region
     if isinstance(region, NormBall):
         return _norm_step(problem, region, state, tol)
-    assert isinstance(region, Polytope)
     if state.care < 2 or state.care % 2:
         return _newton_step(problem, region, state, tol)
     return (_pairing_step if state.care % 4 == 0 else _cutting_step)(problem, region, state, tol)
