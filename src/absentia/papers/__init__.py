@@ -26,6 +26,6 @@ from absentia.papers._pages import (
     render_pages,
     write_records,
 )
-from absentia.papers._simulated import make_matrix_addition, make_var_views, make_width_views
+from absentia.papers._simulated import make_matrix_addition, make_width_views
 from absentia.papers._summary import Cell, Summary, summarise
 from absentia.papers.protocols import Reproduction, missing_data
