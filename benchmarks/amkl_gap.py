@@ -51,7 +51,7 @@ def closed_form(problem: Problem, tol: float, most: int) -> Curve:
         norms = point.eta * np.sqrt(np.maximum(point.q, 0.0))
         gap = gaps[-1] if gaps else 1.0
         # machines no sharper than the weights deserve, as in the package's solver
-        point = evaluate(problem, norms / norms.sum(), min(1e-2, max(gap, tol) / 10), point.coefficients)
+        point = evaluate(problem, norms / norms.sum(), min(1e-2, max(gap, tol) / 10), point.machine.z)
         upper, lower = min(upper, point.primal), max(lower, point.lower)
         seconds.append(time.process_time() - begun)
         gaps.append(max((upper - lower) / upper, 1e-12))
@@ -76,8 +76,8 @@ def main() -> None:
         X, y = amkl_data.made_up(n)
         kernels = amkl_data.rbf_kernels(X, amkl_data.masked(n, 20, 0.4, seed=n))
         stack, box = KernelStack.of(kernels), Box.classification(y, np.ones(n))
-        filled = Problem(stack, (box,), Polytope.simplex(20))
-        exact = Problem(stack, (box,), Polytope.of_rows(kernels.observed))
+        filled = Problem(stack, box, Polytope.simplex(20))
+        exact = Problem(stack, box, Polytope.of_rows(kernels.observed))
         second_order(filled, 1e-2)  # compile
         curves = {
             "closed form": closed_form(filled, tol, most),

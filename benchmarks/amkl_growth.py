@@ -28,7 +28,7 @@ def part(n: int) -> dict[str, Any]:
         "CPU s": seconds,
         "gap": found.state.gap,
         "machines": found.state.n_machines,
-        "support": int(np.count_nonzero(point.machines[0].z)),
+        "support": int(np.count_nonzero(point.machine.z)),
         "weights": int((point.eta > 1e-6).sum()),
         "rows": len(np.unique(kernels.observed, axis=0)),
         "kernels MB": stored,

@@ -75,7 +75,6 @@ METHODS: dict[str, Any] = {
     "average": AverageKernelSVC(),
     "average, rows": AverageKernelSVC(normalize="rows"),
     "alignment": AverageKernelSVC("alignment"),
-    "EasyMKL": AverageKernelSVC("margin"),
 }
 SLOW = {
     "EM-MKL": completed(EMFill()),

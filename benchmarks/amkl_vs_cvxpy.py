@@ -22,7 +22,7 @@ import numpy as np
 
 from absentia import KernelViews
 from absentia.methods.learning.engine._problem import Problem
-from absentia.methods.learning.engine._regions import Polytope, maximal_rows
+from absentia.methods.learning.engine._regions import Polytope, _maximal_rows
 from absentia.methods.learning.engine._solver import solve
 from absentia.methods.learning.engine._stacks import KernelStack
 from absentia.methods.learning.engine._svm import Box
@@ -33,7 +33,7 @@ GAP = 1e-5
 def ours(kernels: KernelViews, y: np.ndarray, C: float) -> Any:
     region = Polytope.of_rows(kernels.observed)
     box = Box.classification(y, np.full(len(y), C))
-    return solve(Problem(KernelStack.of(kernels), (box,), region), tol=GAP)
+    return solve(Problem(KernelStack.of(kernels), box, region), tol=GAP)
 
 
 def factors(kernels: KernelViews) -> list[np.ndarray]:
@@ -50,7 +50,7 @@ def conic(kernels: KernelViews, y: np.ndarray, C: float, L: list[np.ndarray]) ->
     """The optimum and how the solver ended; NaN where it gave up."""
     import cvxpy as cp
 
-    S = maximal_rows(kernels.observed)
+    S = _maximal_rows(kernels.observed)
     beta, theta = cp.Variable(len(y), nonneg=True), cp.Variable(len(S), nonneg=True)
     constraints = [beta <= C, y @ beta == 0]
     for p, factor in enumerate(L):

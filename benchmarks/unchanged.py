@@ -36,7 +36,6 @@ def completers():
         "em": ab.EMFill(),
         "em, fixed": ab.EMFill(3, ridge=0.1),
         "mkc ht": ab.MKC("ht", **fixed),
-        "mkc app": ab.MKC("app", max_iter=6, tol=0),
         "mkc sdp": ab.MKC("sdp", **fixed),
         "mkc ht, not centred": ab.MKC("ht", center=False, **fixed),
         "mkmc full, paper": ab.MKMC("full", algorithm="paper", **fixed),
@@ -66,7 +65,6 @@ def classifiers():
     kernels = {
         "mkl": ab.MKLClassifier(C=10),
         "mkl, 2-norm": ab.MKLClassifier(norm=2),
-        "mkl, shared": ab.MKLClassifier(shared_weights=True),
         "convex": ab.AbsentMKLClassifier("convex", C=10),
         "convex, mean": ab.AbsentMKLClassifier("convex", constraint="mean", class_weight="balanced"),
         "iterative": ab.AbsentMKLClassifier("iterative", max_iter=50),
@@ -75,7 +73,6 @@ def classifiers():
         "average": ab.AverageKernelSVC(),
         "average, rows": ab.AverageKernelSVC(normalize="rows"),
         "alignment": ab.AverageKernelSVC("alignment"),
-        "margin": ab.AverageKernelSVC("margin", lam=0.5, normalize="rows"),
     }
     return kernels, {"mmaf": ab.MMAFClassifier(0.01, max_iter=50)}
 

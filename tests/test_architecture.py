@@ -86,7 +86,7 @@ def test_that_test_can_fail(tmp_path):
     (tmp_path / "core" / "_linalg.py").write_text("def f():\n    from absentia.data import Views\n")
     (tmp_path / "methods" / "completion" / "mkmc" / "_fast.py").write_text(
         "from absentia.methods.matrix import x\nimport absentia.app.cli\n"
-        "from absentia.methods.completion import _knn\n"
+        "from absentia.methods.completion import _fill\n"
     )
     (tmp_path / "files" / "_npz.py").write_text("from absentia.core import cholesky, _linalg\n")
     assert wrong_imports(tmp_path) == [

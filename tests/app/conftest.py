@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from absentia import io
-from absentia.experiment import _quality
+from absentia.experiment import _validation
 from conftest import random_problem
 
 
@@ -19,9 +19,9 @@ def kernels(tmp_path):
 @pytest.fixture
 def few_judged(monkeypatch):
     """The page of a completion judges three methods, not all that there are."""
-    found = _quality.offered("completer")
+    found = _validation.offered("completer")
     monkeypatch.setattr(
-        _quality, "offered", lambda _: {name: found[name] for name in ("mean", "zero", "knn")}
+        _validation, "offered", lambda _: {name: found[name] for name in ("mean", "zero", "knn")}
     )
 
 

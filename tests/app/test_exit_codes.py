@@ -24,9 +24,9 @@ from conftest import random_problem
 from helpers.command_line import Result, refused, run
 
 FEW = """
-from absentia.experiment import _quality
-found = _quality.offered("completer")
-_quality.offered = lambda kind: {name: found[name] for name in ("mean", "zero", "knn")}
+from absentia.experiment import _validation
+found = _validation.offered("completer")
+_validation.offered = lambda kind: {name: found[name] for name in ("mean", "zero", "knn")}
 """
 
 

@@ -47,8 +47,7 @@ def cuts(monkeypatch):
         prediction._auto,
         prediction._view_classifiers,
         prediction._survival,
-        learning._calibration,
-        learning._selection,
+        learning._held_out,
     )
     for module in modules:
         monkeypatch.setattr(module, "make_folds", spy)

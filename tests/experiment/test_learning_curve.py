@@ -6,7 +6,7 @@ import pytest
 from absentia.experiment.learning_curve import (
     Judged,
     LearningCurve,
-    fit_power_law,
+    _fit_power_law,
     make_sample_curve,
     make_view_curve,
 )
@@ -44,7 +44,7 @@ def power_law(a, b, c):
 )
 def test_a_power_law_is_recovered(a, b, c):
     n = np.array(SIZES)
-    law = fit_power_law(n, a - b * n**-c, 1.0, 0.0)
+    law = _fit_power_law(n, a - b * n**-c, 1.0, 0.0)
     assert abs(np.log(law[2] / c)) < np.log(20) / 39  # a step of the grid of exponents
     curve = make_sample_curve("auto", folds_of(power_law(a, b, c)), judged())
     assert curve.law == pytest.approx([float(part) for part in law])
@@ -80,8 +80,8 @@ def test_what_is_no_better_with_more_samples_is_said_to_be_flat():
 def test_no_score_is_expected_beyond_the_best_there_is():
     n = np.array(SIZES)
     scores = 0.5 + 0.003 * n  # up to 0.98, and ever steeper
-    assert fit_power_law(n, scores, 1.0, 0.0)[0] == 1.0
-    assert fit_power_law(n, scores, np.inf, 0.0)[0] > 1.0
+    assert _fit_power_law(n, scores, 1.0, 0.0)[0] == 1.0
+    assert _fit_power_law(n, scores, np.inf, 0.0)[0] > 1.0
     curve = make_sample_curve("auto", folds_of(dict(zip(SIZES, scores, strict=True)), 0.02), judged())
     assert all(end <= 1.0 for point in curve.fitted for end in point.score)
 

@@ -16,7 +16,7 @@ from absentia import (
     metrics,
     missingness,
 )
-from absentia.experiment import _quality as module
+from absentia.experiment import _validation as module
 from absentia.experiment import compare_completers, measure_hidden_errors
 from absentia.methods.catalogue import offered
 from absentia.methods.completion import Holdout
@@ -87,7 +87,7 @@ def test_no_more_methods_are_tried_once_the_time_is_up(kernels):
 
 def test_a_method_that_is_late_is_stopped_and_has_no_number(kernels, monkeypatch):
     clock = iter([0.0, 0.0, 0.0] + [100.0] * 50)
-    monkeypatch.setattr(module, "clock", lambda: next(clock))
+    monkeypatch.setattr(module, "_clock", lambda: next(clock))
     quality = measure_hidden_errors(kernels, {}, optional={"mkmc": MKMC(tol=1e-12)}, seconds=10.0)
     assert quality.left_out == {"mkmc": module._NOT_FINISHED}
     assert quality.row_errors == {}
@@ -147,7 +147,7 @@ def test_a_method_stands_beside_baselines_and_the_rest_of_the_catalogue(kernels,
 
 
 def test_of_many_samples_some_are_judged_on(kernels, monkeypatch):
-    monkeypatch.setattr(module, "MAX_MEASURED_SAMPLES", 30)
+    monkeypatch.setattr(module, "_MAX_MEASURED_SAMPLES", 30)
     monkeypatch.setattr(module, "offered", lambda *_: {n: e for n, e in OFFERED.items() if n in FEW})
     quality = compare_completers("mean", MeanFill(), kernels)
     assert quality.subsample == (30, 50)
@@ -156,5 +156,5 @@ def test_of_many_samples_some_are_judged_on(kernels, monkeypatch):
     order = np.random.default_rng(0).permutation(50)
     again = compare_completers("mean", MeanFill(), kernels[np.ix_(order, order)])
     np.testing.assert_allclose(again.mean_errors("mean"), quality.mean_errors("mean"), rtol=1e-9)
-    monkeypatch.setattr(module, "MAX_MEASURED_SAMPLES", 50)
+    monkeypatch.setattr(module, "_MAX_MEASURED_SAMPLES", 50)
     assert compare_completers("mean", MeanFill(), kernels).subsample is None

@@ -7,8 +7,8 @@ from scipy.stats import entropy
 from absentia import AbsentClassifier, AverageKernelSVC, EarlyFusionClassifier, ViewKernels, Views
 from absentia.experiment import _validation, count_steps
 from absentia.experiment import cross_validate as cross_validate_task
-from absentia.experiment._validation import predict_without_each
-from absentia.methods.learning._selection import GRID
+from absentia.experiment._validation import _predict_without_each
+from absentia.methods.learning._held_out import _GRID
 from absentia.tasks import CLASSIFICATION, Plan
 from helpers.digit_samples import digit_views
 from helpers.known_effects import planted
@@ -89,7 +89,7 @@ def test_a_class_of_three_samples_is_enough():
     judged = cross_validate(views, y, plan)
     assert judged.probabilities.shape == (40, 3)
     np.testing.assert_allclose(judged.probabilities.sum(axis=1), 1)
-    assert learn(views, y, plan).classifier.C_ in GRID
+    assert learn(views, y, plan).classifier.C_ in _GRID
 
 
 @WARNED
@@ -132,7 +132,7 @@ def test_each_view_alone_is_hidden_from_those_who_have_it():
 
     views, _ = digit_views(20)
     seen = SaysWhatItSees().predict(views)
-    said = predict_without_each(CLASSIFICATION, SaysWhatItSees(), views, seen)
+    said = _predict_without_each(CLASSIFICATION, SaysWhatItSees(), views, seen)
     np.testing.assert_array_equal(said, seen[:, None] - views.observed * 2 ** np.arange(views.n_views))
 
 
@@ -171,7 +171,7 @@ def test_of_kernels_there_are_no_gains_and_machines_on_kernels_of_features_have_
 
 
 def test_only_the_least_certain_are_tried_where_there_are_many(monkeypatch):
-    monkeypatch.setattr(_validation, "MAX_GAIN_SAMPLES", 10)
+    monkeypatch.setattr(_validation, "_MAX_GAIN_SAMPLES", 10)
     views, y = planted(60)
     judged = cross_validate(views, y, Plan(EarlyFusionClassifier("logistic"), C=1.0))
     samples = {g.sample for g in judged.gains}

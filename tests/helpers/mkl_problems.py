@@ -42,7 +42,7 @@ def hard(n, m, seed, C, region):
     K, observed, y = data(n, m, absent=0.8, seed=seed, spread=10)
     tau = np.maximum(observed.mean(axis=1), 1 / m) if region == "simplex" else np.ones(n)
     box = Box.classification(y, C / tau, tau)
-    return K, observed, Problem(stack_of(K, observed), (box,), regions(observed)[region])
+    return K, observed, Problem(stack_of(K, observed), box, regions(observed)[region])
 
 
 def factors(n=60, m=4, d=6, absent=0.4, seed=0, dtype=np.float64):

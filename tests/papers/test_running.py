@@ -19,7 +19,7 @@ def counted(monkeypatch):
             raise ValueError("cannot")
         return {"scores": {"error": {"": key["level"] + key["repeat"]}}}
 
-    monkeypatch.setattr("absentia.papers._running.perform_trial", perform)
+    monkeypatch.setattr("absentia.papers.protocols.perform_trial", perform)
     return asked
 
 

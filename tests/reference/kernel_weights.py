@@ -22,29 +22,6 @@ def alignment(K, y):
     return found.x / found.x.sum()
 
 
-def easy(K, y, lam):
-    """Aiolli & Donini (2015), eqs. 7 to 10: nearest points of the classes, then each kernel's distance."""
-    Y = np.diag(y)
-    Q = (1 - lam) * Y @ K.sum(axis=0) @ Y + lam * np.eye(len(y))
-    positive, negative = (y > 0).astype(float), (y < 0).astype(float)
-    constraints = [
-        {"type": "eq", "fun": lambda g, c=c: c @ g - 1, "jac": lambda g, c=c: c}
-        for c in (positive, negative)
-    ]
-    found = minimize(
-        lambda g: g @ Q @ g,
-        positive / positive.sum() + negative / negative.sum(),
-        jac=lambda g: 2 * Q @ g,
-        bounds=[(0, 1)] * len(y),
-        constraints=constraints,
-        method="SLSQP",
-        options={"ftol": 1e-15, "maxiter": 1000},
-    )
-    gamma = found.x
-    d = np.array([gamma @ Y @ k @ Y @ gamma for k in K])
-    return d / d.sum()
-
-
 def margins_of_own_features(X, present, y, w, b):
     """Chechik et al. (2008), eq. 3: y f / |w^(i)|, sample by sample."""
     return np.array(

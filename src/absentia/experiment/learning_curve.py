@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: Scores by repeat and fold.
-Folds = Mapping[tuple[int, int], float]
+_Folds = Mapping[tuple[int, int], float]
 
 _EXPONENTS = np.geomspace(0.1, 2.0, 40)
 _EXPONENT, _EXPONENT_SPREAD = 0.5, 0.5  # c_0 and tau
@@ -158,7 +158,7 @@ class Judged(NamedTuple):
 # ---------------------------------------------------------------------------------------------- samples
 
 
-def make_sample_curve(method: str, sizes: Mapping[float, Folds], judged: Judged) -> SampleCurve:
+def make_sample_curve(method: str, sizes: Mapping[float, _Folds], judged: Judged) -> SampleCurve:
     """The curve of a method.
 
     Parameters
@@ -184,8 +184,8 @@ def _extrapolate(
     means, draws, error = _draw_means(scores, judged.test_share)
     own, two = judged.n_samples, 2 * judged.n_samples
     grid = np.append(np.geomspace(n[0], two, _N_DRAWN), own)
-    law = fit_power_law(n, means, judged.best, error)
-    drawn = _evaluate(fit_power_law(n, draws, judged.best, error), grid)
+    law = _fit_power_law(n, means, judged.best, error)
+    drawn = _evaluate(_fit_power_law(n, draws, judged.best, error), grid)
     values, low, high = _evaluate(law, grid), *np.quantile(drawn, [0.025, 0.975], axis=0)
     ends = [_turn(x, judged) for x in zip(values, low, high, strict=True)]
     more = drawn[:, -2] - drawn[:, -1]  # at twice the samples, at all of them
@@ -214,7 +214,7 @@ def _draw_means(scores: Array, test_share: float) -> tuple[Array, Array, float]:
     return means, draws, float(np.sqrt((beside**2).sum(axis=0).mean()))
 
 
-def fit_power_law(n: Array, scores: Array, best: float, error: float) -> tuple[Array, Array, Array]:
+def _fit_power_law(n: Array, scores: Array, best: float, error: float) -> tuple[Array, Array, Array]:
     """a, b and c, each (...), of ``a - b n^-c`` for scores (..., sizes) at `n` (sizes,); b >= 0, a <= best.
 
     The smaller the `error` of scores, the less the exponent is drawn towards what is usual.
@@ -239,7 +239,7 @@ def fit_power_law(n: Array, scores: Array, best: float, error: float) -> tuple[A
 def _evaluate(law: tuple[Array, Array, Array], n: Array) -> Array:
     """Turned scores (..., sizes) at `n` (sizes,)."""
     a, b, c = (np.asarray(part)[..., None] for part in law)
-    return np.asarray(a - b * n**-c)
+    return a - b * n**-c
 
 
 def _turn(ends: Sequence[float], judged: Judged) -> Interval:
@@ -248,7 +248,7 @@ def _turn(ends: Sequence[float], judged: Judged) -> Interval:
     return Interval(value, min(low, high), max(low, high))
 
 
-def _average(folds: Folds, judged: Judged) -> Interval:
+def _average(folds: _Folds, judged: Judged) -> Interval:
     t = (
         statistics.corrected_resampled_t(list(folds.values()), judged.test_share)
         if len(folds) > 1
@@ -272,7 +272,7 @@ def _say_samples(method: str, gain: Interval, rises: bool, flat: bool, n: Array,
 # ------------------------------------------------------------------------------------------------ views
 
 
-def make_view_curve(view: str, counts: Mapping[float, Folds], lack: int, judged: Judged) -> ViewCurve:
+def make_view_curve(view: str, counts: Mapping[float, _Folds], lack: int, judged: Judged) -> ViewCurve:
     """The curve of a view.
 
     Parameters

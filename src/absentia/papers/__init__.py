@@ -15,6 +15,8 @@ from absentia.papers._experiment import (
     list_papers,
     read_experiment,
 )
+from absentia.papers._fetching import CATALOGUE, fetch
+from absentia.papers._loaders import load_yeast_kernels
 from absentia.papers._pages import (
     as_mappings,
     chart_svg,
@@ -24,13 +26,6 @@ from absentia.papers._pages import (
     render_pages,
     write_records,
 )
-from absentia.papers._running import Reproduction, missing_data
+from absentia.papers._simulated import make_matrix_addition, make_width_views
 from absentia.papers._summary import Cell, Summary, summarise
-from absentia.papers.data import (
-    CATALOGUE,
-    fetch,
-    load_yeast_kernels,
-    make_matrix_addition,
-    make_var_views,
-    make_width_views,
-)
+from absentia.papers.protocols import Reproduction, missing_data

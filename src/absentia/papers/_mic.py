@@ -100,7 +100,7 @@ def _update_u(term: _ViewTerm, U: Array, V: Array, star: Array) -> Array:
     up = w2 * (term.X @ V + term.alpha * star)
     rows = np.linalg.norm(U, axis=1, keepdims=True)
     down = w2 * (U @ (V.T @ V) + term.alpha * U) + term.beta / 2 * U / np.maximum(rows, _TINY)
-    return np.asarray(U * up / np.maximum(down, _TINY))
+    return U * up / np.maximum(down, _TINY)
 
 
 def _update_v(term: _ViewTerm, U: Array, V: Array) -> Array:
@@ -123,14 +123,14 @@ def _on_simplex(g: Array, N: Array) -> Array:
     positive = (np.take_along_axis(N, order, axis=0) + lam > 0) & (slope > 0)
     last = len(N) - 1 - np.argmax(positive[::-1], axis=0)
     V = g * np.maximum(N + lam[last, np.arange(N.shape[1])], 0.0)
-    return np.asarray(V / np.maximum(V.sum(axis=0), _TINY))  # rounding
+    return V / np.maximum(V.sum(axis=0), _TINY)  # rounding
 
 
 def _consensus(terms: Sequence[_ViewTerm], U: Sequence[Array]) -> Array:
     """The representation nearest to those of all views."""
     weights = [term.alpha * term.w2[:, None] for term in terms]
     total = sum(weight * u for weight, u in zip(weights, U, strict=True))
-    return np.asarray(total / np.maximum(sum(weights), _TINY))
+    return total / np.maximum(sum(weights), _TINY)
 
 
 def _update(terms: Sequence[_ViewTerm], state: _State) -> _State:

@@ -98,7 +98,7 @@ def random_problem(n: int = 40, n_views: int = 4, absent: float = 0.3, seed: int
 def add_noise(K: Array, size: float, rng: np.random.Generator) -> Array:
     """Kernels (n_views, n, n) with symmetric relative noise."""
     noise = size * rng.standard_normal(K.shape)
-    return np.asarray(K * (1 + (noise + noise.transpose(0, 2, 1)) / 2))
+    return K * (1 + (noise + noise.transpose(0, 2, 1)) / 2)
 
 
 # ------------------------------------------------------------------------------------- incomplete digits

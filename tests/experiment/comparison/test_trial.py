@@ -144,7 +144,7 @@ def test_the_truth_of_hidden_cells_changes_no_completion(method, monkeypatch):
 
 def test_what_is_chosen_is_chosen_inside_the_fold(monkeypatch):
     """C is chosen by a search that only sees the samples of the training part."""
-    from absentia.methods.learning import _selection as selection
+    from absentia.methods.learning import _held_out as selection
 
     problem, seen, real = made_data("classes"), [], selection.select_C
 

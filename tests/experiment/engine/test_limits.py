@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from absentia.experiment.engine import Limits
-from absentia.experiment.engine._limits import OutOfTime, enforce_limits, measure_cost
+from absentia.experiment.engine._running import _enforce_limits, _measure_cost, _OutOfTime
 from helpers import trial_functions
 
 MB = 1 << 20
@@ -39,7 +39,7 @@ def as_before():
 
 def spent():
     cost = {}
-    return cost, measure_cost(cost)
+    return cost, _measure_cost(cost)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def spent():
 )
 def test_a_fit_that_takes_too_long_is_stopped(do, own_process):
     cost, measuring = spent()
-    with pytest.raises(OutOfTime), measuring, enforce_limits(Limits(0.2), own_process):
+    with pytest.raises(_OutOfTime), measuring, _enforce_limits(Limits(0.2), own_process):
         trial_functions.perform({"do": do})
     swallowed = 1.0 if do == "stubborn" else 0.0  # again after a second
     # timers count whole ticks, however little of them was had on a busy machine
@@ -61,11 +61,11 @@ def test_a_fit_that_takes_too_long_is_stopped(do, own_process):
 
 
 def test_nobody_who_goes_on_after_errors_goes_on_after_this_one():
-    assert not issubclass(OutOfTime, Exception)
+    assert not issubclass(_OutOfTime, Exception)
 
 
 def test_what_is_quick_enough_is_left_alone():
-    with enforce_limits(Limits(5.0, 500 * MB), True):
+    with _enforce_limits(Limits(5.0, 500 * MB), True):
         found = trial_functions.large({"n": 10})
         within = state()
     assert found["sum"] == 10 << 17
@@ -76,34 +76,34 @@ def test_what_is_quick_enough_is_left_alone():
 
 def test_only_in_a_process_of_its_own_may_the_operating_system_end_a_fit():
     before = resource.getrlimit(resource.RLIMIT_CPU)
-    with enforce_limits(Limits(5.0), False):
+    with _enforce_limits(Limits(5.0), False):
         assert resource.getrlimit(resource.RLIMIT_CPU) == before
 
 
 @pytest.mark.slow
 def test_a_fit_that_takes_too_much_memory_is_stopped():
-    with pytest.raises(MemoryError), enforce_limits(Limits(memory=100 * MB), True):
+    with pytest.raises(MemoryError), _enforce_limits(Limits(memory=100 * MB), True):
         trial_functions.large({"n": 300})
     assert trial_functions.large({"n": 300})["sum"] == 300 << 17
 
 
 def test_memory_that_was_taken_before_is_not_counted():
     ballast = np.ones(200 << 17)
-    with enforce_limits(Limits(memory=150 * MB), True):
+    with _enforce_limits(Limits(memory=150 * MB), True):
         trial_functions.large({"n": 50})
     assert len(ballast)
 
 
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, OutOfTime])
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, _OutOfTime])
 def test_whatever_happens_things_are_put_back(error):
-    with pytest.raises(error), enforce_limits(Limits(60.0, 500 * MB), True):
+    with pytest.raises(error), _enforce_limits(Limits(60.0, 500 * MB), True):
         raise error
 
 
 def test_a_limit_that_comes_while_things_are_put_back_is_too_late():
-    with enforce_limits(Limits(60.0), True):
+    with _enforce_limits(Limits(60.0), True):
         handler = signal.getsignal(signal.SIGPROF)
-        with pytest.raises(OutOfTime):
+        with pytest.raises(_OutOfTime):
             handler(signal.SIGPROF, None)
     handler(signal.SIGPROF, None)
 
@@ -113,7 +113,7 @@ def test_limits_of_the_operating_system_are_never_raised():
     own = int(time.process_time()) + 500
     resource.setrlimit(kind, (own, before[1]))
     try:
-        with enforce_limits(Limits(10_000.0), True):
+        with _enforce_limits(Limits(10_000.0), True):
             assert resource.getrlimit(kind)[0] == own
         assert resource.getrlimit(kind) == (own, before[1])
     finally:
@@ -121,14 +121,14 @@ def test_limits_of_the_operating_system_are_never_raised():
 
 
 def test_enormous_limits_are_no_limits():
-    with enforce_limits(Limits(1e30, 10**30), True):
+    with _enforce_limits(Limits(1e30, 10**30), True):
         trial_functions.large({"n": 1})
 
 
 def test_a_timer_of_somebody_else_goes_on():
     signal.setitimer(signal.ITIMER_PROF, 1000.0, 7.0)
     try:
-        with enforce_limits(Limits(5.0), False):
+        with _enforce_limits(Limits(5.0), False):
             assert signal.getitimer(signal.ITIMER_PROF)[0] < 6.0
         delay, every = signal.getitimer(signal.ITIMER_PROF)
         assert (round(delay, -1), every) == (1000.0, 7.0)
@@ -155,7 +155,7 @@ def test_in_a_thread_there_are_no_limits():
     before = state()[:2]
 
     def inside():
-        with enforce_limits(Limits(0.01, MB), True):
+        with _enforce_limits(Limits(0.01, MB), True):
             assert state()[:2] == before  # they would be those of all threads
             return trial_functions.large({"n": 50})
 
@@ -187,11 +187,11 @@ def test_cpu_wall_and_peak_memory_are_measured():
 
 PEAKS = """
 from helpers import trial_functions as trying
-from absentia.experiment.engine._limits import measure_cost
+from absentia.experiment.engine._running import _measure_cost
 
 trying.large({"n": 200})
 cost = {}
-with measure_cost(cost):
+with _measure_cost(cost):
     trying.large({"n": 20})
 print(cost["memory"])
 """

@@ -14,7 +14,7 @@ from absentia import (
     Views,
     missingness,
 )
-from absentia.methods.completion import _knn as knn
+from absentia.methods.completion import _fill as knn
 from conftest import random_kernels, random_problem
 from helpers.fillers import dense
 from reference import neighbours

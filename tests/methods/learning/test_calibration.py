@@ -16,13 +16,13 @@ from absentia import (
     missingness,
 )
 from absentia.data import make_folds, order_for_learning
-from absentia.methods.learning._calibration import (
+from absentia.methods.learning._held_out import (
     ScoreScale,
     SigmoidCalibration,
     _held_out_scores,
+    _learn_scale,
+    _score_rows,
     calibrate,
-    learn_scale,
-    score_rows,
 )
 from absentia.methods.learning._inputs import check_labels
 from helpers.smallest_classifiers import NearestMean
@@ -111,7 +111,7 @@ def test_the_curve_is_used_in_the_units_of_the_machine_that_it_is_used_on(kernel
 def test_scores_of_a_machine_are_measured_by_its_own_training_samples(kernels):
     X, y = kernels
     machine = AverageKernelSVC(C=0.1).fit(X, y < 5)
-    scale = learn_scale(machine, X, np.ones(120))
+    scale = _learn_scale(machine, X, np.ones(120))
     scores = machine.decision_function(X)
     assert scale.mean == pytest.approx(scores.mean())
     assert scale.deviation == pytest.approx(scores.std())
@@ -140,8 +140,8 @@ def test_held_out_scores_are_of_fits_that_have_not_seen_the_samples(kernels):
         assert not set(learned_from) & set(held)
         part, own = X[np.ix_(learned_from, learned_from)], weight[learned_from]
         other = AverageKernelSVC().fit(part, y[learned_from] % 3, sample_weight=own)
-        raw = score_rows(other, X[np.ix_(held, learned_from)])
-        np.testing.assert_array_equal(scores[b], learn_scale(other, part, own)(raw))
+        raw = _score_rows(other, X[np.ix_(held, learned_from)])
+        np.testing.assert_array_equal(scores[b], _learn_scale(other, part, own)(raw))
 
 
 def test_a_sample_that_a_fold_could_not_use_is_no_evidence():
@@ -165,7 +165,7 @@ def test_samples_count_in_the_calibration_as_they_weigh(kernels):
     scores, _ = _held_out_scores(classifier, X, labels, rows)
     by_hand = SigmoidCalibration(scores, labels.codes[rows], labels.weight[rows], labels.prior)
     line = np.linspace(-0.1, 0.1, 5)[:, None]
-    scale = learn_scale(classifier, X[np.ix_(rows, np.arange(120))], labels.weight[rows])
+    scale = _learn_scale(classifier, X[np.ix_(rows, np.arange(120))], labels.weight[rows])
     np.testing.assert_array_equal(
         calibrate(classifier, X, labels).predict(line), by_hand.predict(scale(line))
     )

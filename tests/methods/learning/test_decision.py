@@ -7,7 +7,7 @@ import pytest
 import absentia
 from absentia import AutoClassifier, EarlyFusionClassifier
 from absentia.methods.learning import align_costs
-from absentia.methods.learning._decision import make_decision
+from absentia.methods.learning._base import _make_decision
 from helpers.known_effects import planted
 
 COSTS = {"ill": {"healthy": 10, "ill": 0}, "healthy": {"ill": 1, "healthy": 0}}
@@ -16,13 +16,13 @@ LOGISTIC = {"logistic": EarlyFusionClassifier("logistic", C=1.0)}
 
 def decide(decision, proba, classes=("a", "b", "c")):
     """Positions of the classes."""
-    rule = make_decision(decision, np.array(classes), np.array([0.6, 0.3, 0.1])[: len(classes)])
+    rule = _make_decision(decision, np.array(classes), np.array([0.6, 0.3, 0.1])[: len(classes)])
     return ((proba * rule).argmax(axis=1) if rule.ndim == 1 else (proba @ rule).argmin(axis=1)).tolist()
 
 
 def test_a_mistake_that_costs_ten_times_as_much_moves_the_threshold_to_one_eleventh():
     ill = np.array([1 / 11 - 1e-6, 1 / 11 + 1e-6, 0.5])
-    rule = make_decision(COSTS, np.array(["healthy", "ill"]), np.array([0.5, 0.5]))
+    rule = _make_decision(COSTS, np.array(["healthy", "ill"]), np.array([0.5, 0.5]))
     assert (np.column_stack([1 - ill, ill]) @ rule).argmin(axis=1).tolist() == [0, 1, 1]
 
 

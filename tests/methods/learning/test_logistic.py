@@ -79,7 +79,7 @@ def test_many_axes_are_cut_to_the_leading_ones(monkeypatch):
     from absentia.methods.learning import _logistic
 
     X, _ = made(80, 60)
-    monkeypatch.setattr(_logistic, "MAX_AXES", 10)
+    monkeypatch.setattr(_logistic, "_MAX_AXES", 10)
     axes = Axes.of_table(X)
     assert axes.Z.shape == (80, 10)
     np.testing.assert_allclose((axes.Z**2).sum(axis=1).mean(), 1)
@@ -126,6 +126,6 @@ def test_leading_axes_of_large_tables_are_found_by_projections(monkeypatch):
     X, y = made(120, 60)
     whole = fit_logistic(Axes.of_table(X), y, np.ones(120), 2, C=1.0)
     monkeypatch.setattr(_logistic, "_MAX_DECOMPOSED", 30)
-    monkeypatch.setattr(_logistic, "MAX_AXES", 60)
+    monkeypatch.setattr(_logistic, "_MAX_AXES", 60)
     projected = fit_logistic(Axes.of_table(X), y, np.ones(120), 2, C=1.0)
     np.testing.assert_allclose(projected.model.scores(X), whole.model.scores(X), atol=1e-6)

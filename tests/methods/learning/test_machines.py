@@ -66,7 +66,6 @@ def test_neither_order_nor_threads_matter_to_other_forms(name, check):
 SEVEN = {
     "zero-filled": MKLClassifier(),
     "2-norm": MKLClassifier(norm=2),
-    "shared": MKLClassifier(shared_weights=True),
     "convex": AbsentMKLClassifier(),
     "convex, mean": AbsentMKLClassifier(constraint="mean"),
     "iterative": AbsentMKLClassifier("iterative", max_iter=50, tol=3e-3),

@@ -6,7 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from absentia import AbsentMKLClassifier, KernelViews
 from absentia.core.optimize import Status
-from absentia.methods.learning._margins import Round, _margin_share, closest_tau, iterate_rounds, penalty
+from absentia.methods.learning._margins import Round, _closest_tau, _margin_share, _penalty, iterate_rounds
 from helpers.absent_kernels import distances, problem
 from reference import amkl as slow
 
@@ -38,7 +38,7 @@ def test_tau_by_equation_23_is_the_nearest_allowed():
     o, u, v = rng.random(200), rng.standard_normal(200), rng.standard_normal(200)
     v += 0.2 * np.sign(v)
     v[:5], u[:5] = 0.0, 1.0
-    tau = closest_tau(o, u, v)
+    tau = _closest_tau(o, u, v)
     assert (v * tau <= u + 1e-12).all()
     grid = np.linspace(-30, 30, 6001)
     for i in range(200):
@@ -52,13 +52,13 @@ def test_the_observed_share_is_a_fixed_point_of_the_penalized_steps(kernels):
     o = kv.observed.mean(axis=1)
     u = np.where(y < 5, 1.0, -1.0) * machine._raw_scores(kv)[:, 0]
     v = np.minimum(u / o, 1.0)  # 1 - xi of the optimal machine
-    np.testing.assert_allclose(closest_tau(o, u, v), o, atol=1e-6)
+    np.testing.assert_allclose(_closest_tau(o, u, v), o, atol=1e-6)
 
 
 def test_shares_of_the_margin():
     observed = np.array([[True, False], [True, True], [False, False]])
     np.testing.assert_allclose(_margin_share(observed, np.array([1.0, 3.0]), 0.2), [0.25, 1.0, 0.2])
-    assert penalty(observed, np.array([0.5, 1.0, 0.0]), 3.0) == pytest.approx(1 + 3 * 0.5 / 3)
+    assert _penalty(observed, np.array([0.5, 1.0, 0.0]), 3.0) == pytest.approx(1 + 3 * 0.5 / 3)
 
 
 def test_iterative_solves_at_its_own_tau(kernels):

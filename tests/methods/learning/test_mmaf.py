@@ -6,7 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from absentia import AbsenceWarning, MMAFClassifier, ViewKernels, Views, datasets, missingness
-from absentia.methods.learning._mmaf import learn_mmaf
+from absentia.methods.learning._mmaf import _learn_mmaf
 from reference import kernel_weights
 
 
@@ -35,7 +35,7 @@ def test_with_nothing_absent_mmaf_is_the_linear_machine(rng):
 def test_mmaf_reaches_a_fixed_point_of_its_two_steps(rng):
     X, present, y = gaps(rng)
     X, signs = np.where(present, X, 0.0), np.where(y, 1.0, -1.0)
-    done = learn_mmaf(X, present, signs, np.full(90, 1.0), 0.01, tol=1e-9, max_iter=500)[0]
+    done = _learn_mmaf(X, present, signs, np.full(90, 1.0), 0.01, tol=1e-9, max_iter=500)[0]
     margins = kernel_weights.margins_of_own_features(X, present, signs, done.w, done.machine.bias)
     free = (np.abs(done.machine.z) > 1e-6) & (np.abs(done.machine.z) < (1 - 1e-6) / done.s)
     assert free.sum() >= 3

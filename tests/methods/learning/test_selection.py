@@ -14,10 +14,9 @@ from absentia import (
     Views,
 )
 from absentia.data import make_folds, order_for_learning
-from absentia.methods.learning import _selection as module
+from absentia.methods.learning import _held_out as module
 from absentia.methods.learning import log_loss, select_C
-from absentia.methods.learning._calibration import SigmoidCalibration
-from absentia.methods.learning._selection import GRID
+from absentia.methods.learning._held_out import SigmoidCalibration
 
 
 def kernel(x):
@@ -33,7 +32,7 @@ def test_C_is_the_one_whose_held_out_scores_tell_most():
     found = select_C(AverageKernelSVC(), K, y, weight)
     parts = make_folds(np.arange(120), y, 5)
     losses = {}
-    for C in GRID:
+    for C in module._GRID:
         scores = np.zeros((120, 1))
         for a, b in parts:
             machine = AverageKernelSVC(C=C).fit(K[np.ix_(a, a)], y[a])
@@ -101,7 +100,7 @@ def test_a_linear_machine_on_features_selects_its_C_too():
     table = rng.normal(size=(50, 4))
     views = Views.from_dict({"a": table})
     fitted = MMAFClassifier("cv").fit(views, table[:, 0] > 0)
-    assert fitted.C_ in GRID
+    assert fitted.C_ in module._GRID
 
 
 def test_of_regressors_the_squared_error_decides():
@@ -112,7 +111,7 @@ def test_of_regressors_the_squared_error_decides():
     fitted = MKLRegressor("cv", epsilon=0.01).fit(K, y)
     rows = order_for_learning(K, y, np.ones(40))[1]
     errors = {}
-    for C in GRID:
+    for C in module._GRID:
         machine, errors[C] = MKLRegressor(C, epsilon=0.01), 0.0
         for a, b in make_folds(np.arange(40), np.zeros(40, int), 5):
             machine.fit(K[np.ix_(rows[a], rows[a])], y[rows[a]])

@@ -10,9 +10,8 @@ import pytest
 
 from absentia import datasets, papers
 from absentia.files import FileError
-from absentia.papers import CATALOGUE
-from absentia.papers.data import _fetching
-from absentia.papers.data._fetching import _Remote
+from absentia.papers import CATALOGUE, _fetching
+from absentia.papers._fetching import _Remote
 from helpers.webserver import redirect, serving, stall, status, whole
 
 HEART = b"70.0 1.0 2\n67.0 0.0 1\n"

@@ -5,8 +5,7 @@ import pytest
 import scipy.io
 
 from absentia.files import FileError
-from absentia.papers import CATALOGUE
-from absentia.papers.data import _loaders
+from absentia.papers import CATALOGUE, _loaders
 from helpers.zip_files import packed
 
 

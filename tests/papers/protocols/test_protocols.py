@@ -34,7 +34,7 @@ def test_versions_are_those_that_classes_and_protocols_declare(monkeypatch):
 
 def test_a_trial_is_done_by_the_protocol_of_its_key(monkeypatch):
     monkeypatch.setattr(
-        protocols, "find_protocol", lambda name: Protocol(lambda key: {"name": name, **key}, 2)
+        protocols, "_find_protocol", lambda name: Protocol(lambda key: {"name": name, **key}, 2)
     )
     assert perform_trial({"protocol": "mine", "level": 3}) == {
         "name": "mine",

@@ -4,7 +4,6 @@ The engine knows nothing of what a trial does.  Killed at any moment it loses th
 nothing else; any number of processes may share a folder without knowing of one another.
 """
 
-from absentia.experiment.engine._limits import Limits
 from absentia.experiment.engine._records import (
     Record,
     Records,
@@ -14,4 +13,4 @@ from absentia.experiment.engine._records import (
     parse_shard,
     shard_of,
 )
-from absentia.experiment.engine._running import FolderError, Pool, Run, run
+from absentia.experiment.engine._running import FolderError, Limits, Pool, Run, run

@@ -240,7 +240,7 @@ class _EMProblem:
     def observed_scatter(self, mu: Array) -> Array:
         """Sum over samples of the products of what they have, less `mu`."""
         across = self.sums * mu
-        return np.asarray(self.products - across - across.T + self.pairs * np.outer(mu, mu))
+        return self.products - across - across.T + self.pairs * np.outer(mu, mu)
 
     def evaluate(self, ridge: float, point: Point) -> UpdateEvaluation:
         """Penalised negative log-likelihood at (mu, Sigma), and the EM update."""

@@ -1,13 +1,28 @@
-"""Filling without learning: what every other completer has to beat."""
+"""Filling with zero, the mean, or the nearest neighbours: what every other completer has to beat."""
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal
+from warnings import catch_warnings
 
 import numpy as np
+import scipy.sparse
 
-from absentia.core import Array, Operator, estimator, serializable
+from absentia.core import (
+    TIE_RTOL,
+    Array,
+    Operator,
+    PositiveInt,
+    RandomState,
+    argmin_key,
+    estimator,
+    evaluate_path,
+    serializable,
+)
+from absentia.core.linalg import is_constant_kernel
 from absentia.data import KernelViews
 from absentia.methods.completion._base import Basis, Coordinates, SubspaceCompleter
+from absentia.methods.completion._holdout import Holdout
 
 
 @estimator
@@ -102,3 +117,179 @@ def _mean_basis(K: Operator, *, constant: bool) -> Basis:
         return basis
     mean = float(basis.G.mean()) if m else 0.0
     return _ConstantBasis(basis.C, np.full((m, 1), mean), np.full((1, 1), mean), mean)
+
+
+# -------------------------------------------------------------------------------------- nearest neighbours
+
+
+#: Squared distances that differ by less, where their mean over pairs is one, are the same but for rounding.
+_SAME = 1e-9
+#: Numbers of neighbours that are tried; the one that is taken where nothing can be tried.
+_PATH, _DEFAULT = (1, 2, 3, 5, 8, 12, 20, 30), 5
+
+
+def _mean_pair_distance(K: Array) -> float:
+    """Mean squared distance over all pairs of different samples: twice the features' sample variance."""
+    m = len(K)
+    if is_constant_kernel(K):
+        return 0.0
+    variance = float(np.diagonal(K).mean(dtype=np.float64)) - float(K.mean(dtype=np.float64))
+    return 2 * variance * m / (m - 1)
+
+
+def _shared_distances(X: KernelViews, diagonals: list[Array], scales: list[float]) -> Array:
+    """Mean over shared views of scaled squared distances, rows x columns; infinite where none is shared.
+
+    `diagonals` are the column samples' kernel values with themselves, by view.  Where a view's scale is
+    zero all its samples are alike, and their distances zero.
+    """
+    total, count = np.zeros(X.shape), np.zeros(X.shape)
+    for k, name in enumerate(X.names):
+        shared = np.ix_(X.observed[:, k], X.column_observed[:, k])
+        if scales[k] > 0:
+            K = np.asarray(X.block(name), dtype=np.float64)
+            distances = X.diagonal(name)[:, None] + diagonals[k][None, :] - 2 * K
+            total[shared] += np.maximum(distances, 0.0) / scales[k]  # rounding dips below zero
+        count[shared] += 1
+    return np.where(count > 0, total / np.maximum(count, 1), np.inf)
+
+
+def _neighbour_weights(D: Array, k: int) -> Any:
+    """Weights (sparse, rows x candidates) of the `k` nearest; of all alike where all are infinitely far.
+
+    Those as far as the k-th (to :data:`_SAME`) share the places that the nearer ones leave.
+    """
+    if not D.shape[1]:
+        return scipy.sparse.csr_array(D.shape)
+    k = min(k, D.shape[1])
+    last = np.partition(D, k - 1, axis=1)[:, k - 1 : k]
+    finite = np.isfinite(D)
+    margin = _SAME * (1 + np.where(np.isfinite(last), last, 0.0))
+    nearer = finite & (last - margin > D)
+    tied = finite & (last + margin >= D) & ~nearer
+    left = np.minimum(k - nearer.sum(axis=1), tied.sum(axis=1))
+    A = nearer + tied * (left / np.maximum(tied.sum(axis=1), 1))[:, None]
+    A[~finite.any(axis=1)] = 1.0
+    return scipy.sparse.csr_array(A / A.sum(axis=1, keepdims=True))
+
+
+@estimator
+class KNNFill(SubspaceCompleter):
+    """An absent sample becomes the average, in feature space, of its nearest neighbours that have the view.
+
+    Neighbours are found by kernel distances averaged over the views that two samples share.  Completed
+    kernels keep their observed block to the last bit and are positive semidefinite.
+
+    Assumes that samples close in some views are close in the others, and that there are enough samples
+    for neighbours to be close.  It fails where the shared views do not tell what matters in the absent
+    one, where two samples share few views (a mean over one view is trusted like a mean over five), and
+    for outliers, which become like everybody else.  Averaging blurs: what neighbours differ in is lost.
+    A sample that shares no view with anyone who has the absent one becomes the mean, with a warning.
+
+    Parameters
+    ----------
+    n_neighbors : int or "heldout", default "heldout"
+        How many; fewer where fewer have the view and share another.  Samples equally far share the
+        places that are left.  ``"heldout"`` hides a tenth of each view's observed samples and takes the
+        number that completes them best (errors are kept in ``heldout_curve_``); views whose hidden
+        samples the mean completes no worse are filled with the mean (``mean_views_``).  Where nothing
+        can be hidden, 5, which is the default of scikit-learn's ``KNNImputer``.
+
+    random_state : int, Generator, RandomState or None
+        Of what ``"heldout"`` hides.  None: the fixed seed 0.
+
+    Attributes
+    ----------
+    n_neighbors_ : int
+    mean_views_ : tuple of str
+        Views in which neighbours say no more than the mean: absent samples are the mean there.
+    heldout_curve_ : dict
+        Error by number of neighbours, for ``n_neighbors="heldout"``.
+    names_in_, ids_
+
+    Notes
+    -----
+    New samples (``transform``) find their neighbours among the training samples.  Memory and time grow
+    with the square of the number of samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import KNNFill, KernelViews
+    >>> x = np.array([0.0, 0.1, 5.0, 5.1])
+    >>> K = np.exp(-((x[:, None] - x) ** 2))
+    >>> kv = KernelViews.from_blocks({"a": ([0, 1, 2, 3], K), "b": ([0, 1, 2], K[:3, :3])})
+    >>> KNNFill(1).fit_transform(kv).block("b")[3].round(2)     # the last sample becomes the one before it
+    array([0., 0., 1., 1.])
+    """
+
+    n_neighbors: PositiveInt | Literal["heldout"] = "heldout"
+    _: KW_ONLY
+    random_state: RandomState = None
+
+    _links = "direct"
+
+    def _fit_model(self, X: KernelViews) -> None:
+        self._train = X
+        self._scales = [_mean_pair_distance(X.block(name)) for name in X.names]
+        self._bases = [_sample_basis(X.operator(name)) for name in X.names]
+        if self.n_neighbors == "heldout":
+            self.n_neighbors_, self.mean_views_ = self._select_by_holdout(X)
+        else:
+            self.n_neighbors_, self.mean_views_ = int(self.n_neighbors), ()
+        self._coordinates = self._find_coordinates(X)
+
+    def _select_by_holdout(self, X: KernelViews) -> tuple[int, tuple[str, ...]]:
+        """The number of neighbours that best completes what is hidden; views where the mean does better."""
+        holdout, self.heldout_curve_ = Holdout.of(X, self.random_state), {}
+        if not holdout.n_hidden:
+            return _DEFAULT, ()
+        part, by_number = holdout.part, dict[int, dict[str, float]]()
+        inner = KNNFill(_DEFAULT)
+        with catch_warnings(action="ignore"):  # of gaps, once more
+            inner.fit(part)
+        D = inner._distances(part)
+
+        def view_errors(k: int | None) -> dict[str, float]:
+            coordinates = inner._locate_absent(part, D, [k] * part.n_views)
+            return holdout.errors(part.completed(inner._complete_square(part, inner._bases, coordinates)))
+
+        def error(k: int) -> float:
+            by_number[k] = view_errors(k)
+            return float(np.mean(list(by_number[k].values())))
+
+        self.heldout_curve_ = evaluate_path(_PATH, error)
+        k = int(argmin_key(self.heldout_curve_))
+        errors, of_mean = by_number[k], view_errors(None)
+        return k, tuple(
+            name for name in X.names if name in errors and of_mean[name] <= (1 + TIE_RTOL) * errors[name]
+        )
+
+    def _find_coordinates(self, X: KernelViews) -> list[Coordinates]:
+        """Absent rows as combinations of the training samples that have the view."""
+        numbers = [None if name in self.mean_views_ else self.n_neighbors_ for name in X.names]
+        return self._locate_absent(X, self._distances(X), numbers)
+
+    def _distances(self, X: KernelViews) -> Array:
+        return _shared_distances(X, [self._train.diagonal(name) for name in X.names], self._scales)
+
+    def _locate_absent(self, X: KernelViews, D: Array, numbers: Sequence[int | None]) -> list[Coordinates]:
+        """Coordinates by distances `D` to the training samples, and numbers of neighbours (None: all)."""
+        coordinates = []
+        for name, present, trained, basis, k in zip(
+            X.names, X.observed.T, X.column_observed.T, self._bases, numbers, strict=True
+        ):
+            distances = D[np.ix_(~present, trained)]
+            if k is None:  # all equally far
+                distances = np.full_like(distances, np.inf)
+            A = _neighbour_weights(distances, k or _DEFAULT)
+            W = A.toarray()
+            variance = A @ self._train.diagonal(name) - basis.squared_norms(W)  # of the neighbours
+            coordinates.append(Coordinates(W, np.maximum(variance, 0.0)))
+        return coordinates
+
+
+def _sample_basis(K: Operator) -> Basis:
+    """Every sample is an axis."""
+    A = np.asarray(K.to_dense(), dtype=np.float64)
+    return Basis(None, A, A)

@@ -75,7 +75,7 @@ class Holdout:
     @property
     def hidden(self) -> Array:
         """Which cells are hidden, samples x views."""
-        return np.asarray(self.whole.observed & ~self.part.observed)
+        return self.whole.observed & ~self.part.observed
 
     @property
     def n_hidden(self) -> int:

@@ -63,10 +63,12 @@ from sklearn.utils.validation import check_is_fitted
 from absentia.core import Array, Fraction, NonNegative, Positive, PositiveInt, estimator, warn
 from absentia.core.optimize import Callback
 from absentia.data import AbsenceWarning, KernelViews, check_observed, check_square_kernels
-from absentia.methods.learning._amkl_paper import CompleteProblem, learn_paper_convex, learn_paper_penalized
 from absentia.methods.learning._machines import FittedMachine, KernelClassifier, Training, learn_machines
 from absentia.methods.learning._margins import (
+    CompleteProblem,
     learn_iterative,
+    learn_paper_convex,
+    learn_paper_penalized,
     learn_two_steps,
     observed_share,
     penalized_box,
@@ -113,8 +115,6 @@ class AbsentMKLClassifier(KernelClassifier):
     probability : bool, default False
         Offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more fits), by
         which classes are decided then; without, the largest score decides.
-    shared_weights : bool, default False
-        With more than two classes, only ``"convex"`` and ``"penalized"``: the same weights for all classes.
     paper_form : bool, default False
         Eqs. 31 and 21 as printed, for reproduction.  They read absent views of training samples, so
         ``fit(complete_kernels, y, observed=mask)`` wants complete kernels and a mask.
@@ -164,7 +164,6 @@ class AbsentMKLClassifier(KernelClassifier):
     max_iter: PositiveInt = 10
     class_weight: Any = None
     probability: bool = False
-    shared_weights: bool = False
     two_step: bool = False
     paper_form: bool = False
     callback: Callback | None = None
@@ -175,11 +174,6 @@ class AbsentMKLClassifier(KernelClassifier):
     @property
     def _dense(self) -> bool:  # type: ignore[override]
         return self.paper_form
-
-    @property
-    def _announced(self) -> int | None:  # of rounds; the solver has no `max_iter`
-        rounds = self.formulation == "iterative" or self.two_step or self.paper_form
-        return self.max_iter if rounds else None
 
     def fit(
         self, X: KernelViews, y: Any, sample_weight: Any = None, observed: Any = None, *, groups: Any = None
@@ -196,10 +190,8 @@ class AbsentMKLClassifier(KernelClassifier):
         return super().fit(X, y, sample_weight, groups=groups)
 
     def _check(self) -> None:
-        if self.formulation == "iterative" and (self.paper_form or self.shared_weights):
-            raise ValueError("paper_form and shared_weights do not go with formulation='iterative'")
-        if self.shared_weights and (self.paper_form or self.two_step):
-            raise ValueError("shared_weights do not go with paper_form=True or two_step=True")
+        if self.formulation == "iterative" and self.paper_form:
+            raise ValueError("paper_form does not go with formulation='iterative'")
         if self.two_step and (self.paper_form or self.formulation != "penalized"):
             raise ValueError("two_step=True goes with formulation='penalized' without paper_form")
 
@@ -241,10 +233,7 @@ class AbsentMKLClassifier(KernelClassifier):
             tau = np.maximum(observed_share(training), self.tau_min)
             boxes = [penalized_box(training, y, self.lam, tau) for y in signs]
             region = Polytope.simplex(len(training.stack))
-        shared = self.shared_weights
-        machines = learn_machines(
-            training, boxes, region, tol=self.tol, shared=shared, callback=self._make_callback()
-        )
+        machines = learn_machines(training, boxes, region, tol=self.tol, callback=self._make_callback())
         return [machine._replace(tau=tau) for machine in machines]
 
     def _set_machines(self, X: KernelViews, machines: Sequence[FittedMachine], order: Array) -> None:

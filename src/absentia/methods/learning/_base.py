@@ -10,9 +10,20 @@ the prior: of a class its frequency pi among the training samples (by their weig
 there answers are continuous: where a sample's views cover less than a hundredth (:data:`_LOW_COVERAGE`),
 the answer is that part the method's, the rest the prior's.
 
-A class is decided from probabilities by ``decision_``, weights or costs (``_decision``): the most probable
-class, unless a parameter ``decision`` or :meth:`Classifier.set_decision` says otherwise; without
-probabilities, the class with the largest score.
+A class is decided from probabilities by ``decision_``, weights or costs: the most probable class, unless a
+parameter ``decision`` or :meth:`Classifier.set_decision` says otherwise; without probabilities, the class
+with the largest score.  With p_k the probability of class k and f_k its frequency in training,
+
+=====================  =====================================  ==============================================
+what counts            predicted class                        kept in ``decision_``
+=====================  =====================================  ==============================================
+accuracy               argmax_k p_k                           weights (classes,), all 1
+balanced accuracy      argmax_k p_k / f_k                     weights (classes,), 1 / f_k
+costs of mistakes      argmin_j sum_k p_k cost[k, j]          costs (classes, classes), true x predicted
+=====================  =====================================  ==============================================
+
+Of equals the more frequent class is taken, of equal costs the more probable one: that is a billionth in
+``decision_``.  No decision hangs on what classes are called.
 """
 
 from abc import ABC, abstractmethod
@@ -25,9 +36,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import Array, Estimator, clone_without_callbacks, limit_threads_if_small
+from absentia.data import show_id
 from absentia.data.survival import Survival, as_survival, concordance_index, evaluate_steps
-from absentia.methods.learning._calibration import Calibration, calibrate
-from absentia.methods.learning._decision import make_decision
+from absentia.methods.learning._held_out import Calibration, calibrate
 from absentia.methods.learning._inputs import (
     INPUTS,
     Either,
@@ -42,12 +53,13 @@ from absentia.methods.learning._inputs import (
 )
 
 _LOW_COVERAGE = 0.01  # share of what was learned below which answers are shrunk to the prior
+_TIE = 1e-9
 
 
 def shrink_to_prior(coverage: Array, values: Array, prior: Any) -> Array:
     """Values, drawn to the prior where a sample's views cover next to nothing; not read where nothing."""
     part = np.minimum(coverage / _LOW_COVERAGE, 1.0)
-    return np.asarray(np.where(part > 0, part * values, 0.0) + (1 - part) * prior)
+    return np.where(part > 0, part * values, 0.0) + (1 - part) * prior
 
 
 class Learner(Estimator, ABC):
@@ -143,7 +155,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
             costs = np.maximum(self._predict_proba(X) @ self.decision_, 0.0)
             mean = costs.sum(axis=1, keepdims=True) / (len(self.classes_) - 1)
             scores = 1 - 2 * costs / np.maximum(mean, 1e-300)
-        return np.asarray(scores[:, 1:] if len(self.classes_) == 2 else scores)
+        return scores[:, 1:] if len(self.classes_) == 2 else scores
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Learn from the training samples (kernels: square) and their labels.
@@ -190,7 +202,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
             return self.decide(X, self.predict_proba(X))
         scores = self.decision_function(X)
         best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[best])
+        return self.classes_[best]
 
     def decide(self, X: Any, proba: Array) -> Array:
         """The class of each sample, whose probabilities (n, classes) are `proba`.
@@ -203,7 +215,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         else:
             blind = self.unusable(X)[:, None]
             best = np.where(blind, proba, proba * self.decision_).argmax(axis=1)
-        return np.asarray(self.classes_[best])
+        return self.classes_[best]
 
     def set_decision(self, decision: Any) -> Self:
         """Decide otherwise from now on; probabilities stay what they are.
@@ -215,7 +227,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
             mistakes are ``costs[true][predicted]``, a table with true classes as rows, or an array of shape
             (n_classes, n_classes) in the order of ``classes_``.
         """
-        self.decision_ = make_decision(decision, self.classes_, self._frequencies)
+        self.decision_ = _make_decision(decision, self.classes_, self._frequencies)
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -253,6 +265,79 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
     def _fit_options(self, rows: Array) -> dict[str, Any]:
         """What else ``fit`` was given, of the samples `rows`."""
         return {}
+
+
+def _make_decision(decision: Any, classes: Array, frequencies: Array) -> Array:
+    """Weights (classes,) or costs (classes, classes) of a rule: "balanced", "accuracy", or costs."""
+    if isinstance(decision, str):
+        if decision not in ("balanced", "accuracy"):
+            raise ValueError(f"decision must be 'balanced', 'accuracy' or costs, not {decision!r}")
+        balanced = (1 + _TIE * frequencies) / frequencies
+        return balanced if decision == "balanced" else np.ones(len(classes))
+    costs = align_costs(decision, classes)
+    return costs - _TIE * costs.max() * np.eye(len(classes))
+
+
+def align_costs(costs: Any, classes: Any) -> Array:
+    """Costs of mistakes, (classes, classes), true ones in rows and predicted ones in columns.
+
+    Parameters
+    ----------
+    costs : dict of dicts, DataFrame, or array of shape (n_classes, n_classes)
+        ``costs[true][predicted]``, or a table with true classes as rows, by name in any order; an array is
+        in the order of `classes`.  Zero or more; what is not given of the diagonal is zero.  Other classes
+        than those asked for are not looked at.
+    classes : sequence
+
+    Examples
+    --------
+    >>> align_costs({"ill": {"healthy": 10}, "healthy": {"ill": 1}}, ["healthy", "ill"])
+    array([[ 0.,  1.],
+           [10.,  0.]])
+    """
+    import pandas as pd
+
+    names = [str(name) for name in classes]
+    if isinstance(costs, np.ndarray):
+        if costs.shape != (len(names), len(names)):
+            raise ValueError(f"costs of shape {costs.shape} came; {len(names)} x {len(names)} are wanted")
+        costs = pd.DataFrame(costs, index=names, columns=names)
+    table = costs if isinstance(costs, pd.DataFrame) else _read_mapping(costs)
+    table = table.set_axis([str(x) for x in table.index]).set_axis([str(x) for x in table.columns], axis=1)
+    for side, found in (("row", table.index), ("column", table.columns)):
+        for name in names:
+            if (count := int((found == name).sum())) != 1:
+                raise ValueError(
+                    f"costs have {count or 'no'} {side} of class {show_id(name)}, but of "
+                    f"{', '.join(map(repr, found[:6]))}; one of each class is wanted, true classes in rows "
+                    "and predicted ones in columns"
+                )
+    part = table.loc[names, names]
+    values = part.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64, copy=True)
+    empty = part.isna().to_numpy() | (part.astype(str) == "").to_numpy()
+    values[empty & np.eye(len(names), dtype=bool)] = 0.0
+    bad = ~(np.isfinite(values) & (values >= 0))
+    if bad.any():
+        k, j = np.argwhere(bad)[0]
+        raise ValueError(
+            f"the cost of taking class {show_id(names[k])} for {show_id(names[j])} is "
+            f"{str(part.iloc[k, j])!r}; a number from 0 on is wanted"
+        )
+    if not values.any():
+        raise ValueError("all costs are zero, so that no mistake matters; give those that do a cost")
+    return values
+
+
+def _read_mapping(costs: Any) -> Any:
+    """A dict of dicts as a DataFrame."""
+    import pandas as pd
+
+    try:
+        return pd.DataFrame.from_dict({true: dict(row) for true, row in costs.items()}, orient="index")
+    except (AttributeError, TypeError, ValueError):
+        raise ValueError(
+            f"costs must be a dict of dicts, costs[true][predicted], or a DataFrame, not {costs!r:.60}"
+        ) from None
 
 
 class Regressor(RegressorMixin, Learner):  # type: ignore[misc]
@@ -360,12 +445,12 @@ class SurvivalModel(Learner):
         if at.ndim != 1 or not np.isfinite(at).all():
             raise ValueError("times must be a list of finite numbers")
         with np.errstate(over="ignore"):
-            return np.asarray(np.exp(-self._cumulative_hazard(X, at)))
+            return np.exp(-self._cumulative_hazard(X, at))
 
     def _cumulative_hazard(self, X: Any, times: Array) -> Array:
         """Of samples up to each of the times, rows x times: all are proportional."""
         hazard = evaluate_steps(self.event_times_, self._hazard, times, 0.0)
-        return np.asarray(np.exp(self.predict(X))[:, None] * hazard)
+        return np.exp(self.predict(X))[:, None] * hazard
 
     def score(self, X: Any, y: Any) -> float:
         """The concordance index; `y` is in the order of the samples."""

@@ -158,7 +158,7 @@ class Labels(NamedTuple):
         """The samples' weights times those of their classes, as scikit-learn has them."""
         counts = self.weight > 0
         factors = compute_class_weight(class_weight, classes=self.classes, y=self.y[counts])
-        return np.asarray(self.weight * factors[self.codes])
+        return self.weight * factors[self.codes]
 
 
 def check_labels(X: Presence, y: Any, sample_weight: Any = None) -> Labels:

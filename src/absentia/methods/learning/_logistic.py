@@ -32,32 +32,77 @@ Where samples are in groups, whole groups are left out: with ``V_g = L^-1 A_g'``
 eigenvalues of ``I - V_g W_g V_g'`` kept above a hundredth.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh, solve_triangular
+from scipy.linalg import cho_factor, cho_solve, eigh, solve_triangular
 from scipy.special import expit
 from sklearn.utils.extmath import randomized_svd
 
 from absentia.core import Array, Positive, estimator, get_factors, serializable
 from absentia.core.linalg import inverse_sqrt, solve_left_out
-from absentia.core.optimize import Solution
+from absentia.core.optimize import Solution, StoppingRule, iterate
 from absentia.data import KernelViews, number_groups, order_for_learning, prefers_factors, stack_groups
 from absentia.methods.learning._base import Classifier
 from absentia.methods.learning._machines import KernelMachine
-from absentia.methods.learning._newton import NewtonPoint, minimise_convex
 
-GRID = tuple(10.0**k for k in range(-2, 5))
+_GRID = tuple(10.0**k for k in range(-2, 5))
 _TOL, _MAX_ITER = 1e-12, 100
 _RANK = 1e-10  # axes with a smaller share of the largest variance are rounding
-MAX_AXES = 300  # principal axes that are learned along: the rest of a curved kernel is next to nothing
+_MAX_AXES = 300  # principal axes that are learned along: the rest of a curved kernel is next to nothing
 _MAX_DECOMPOSED = (
     3000  # rows and columns; of larger tables the leading axes are found by random projections
 )
 _MIN_DENOMINATOR = 0.01
-MIN_PROBABILITY = 1e-4  # the least that leave-one-out counts a class as, so that one sample does not decide
+_SHORTEST_STEP = 2.0**-40
+_MIN_PROBABILITY = 1e-4  # the least that leave-one-out counts a class as: one sample does not decide
+
+
+# ------------------------------------------------------------------------------------- Newton's method
+
+
+class NewtonPoint(NamedTuple):
+    """Coefficients, the objective there, half of the decrement before, the Hessian's factor then."""
+
+    w: Array
+    value: float
+    gain: float
+    factor: Array  # lower triangular
+
+
+def minimise_convex(
+    value: Callable[[Array], float],
+    slopes: Callable[[Array], tuple[Array, Array]],
+    start: Array,
+    *,
+    tol: float,
+    max_iter: int,
+) -> Solution[NewtonPoint]:
+    """Minimise `value` to a decrement of `tol`; `slopes` gives gradient and positive definite Hessian."""
+
+    def step(now: NewtonPoint) -> NewtonPoint:
+        slope, H = slopes(now.w)
+        factor = cho_factor(H, lower=True, check_finite=False)
+        move = -cho_solve(factor, slope, check_finite=False)
+        fall, length = -float(slope @ move), 1.0
+        if fall / 2 <= tol:  # rounding decides whether the objective still falls
+            return NewtonPoint(now.w + move, now.value - fall / 2, fall / 2, factor[0])
+        while length > _SHORTEST_STEP:
+            reached = value(now.w + length * move)
+            if reached <= now.value - 1e-4 * length * fall:
+                return NewtonPoint(now.w + length * move, reached, fall / 2, factor[0])
+            length /= 2
+        return NewtonPoint(now.w, now.value, 0.0, factor[0])
+
+    begin = NewtonPoint(start, value(start), np.inf, np.zeros((0, 0)))
+    # a step's gain is known once it is made: what it leaves over is smaller still
+    stop = StoppingRule(tol, "what a step gains", measure=lambda now: now.gain)
+    return iterate(step, lambda now: now.value, begin, stop=stop, max_iter=max_iter)
+
+
+# ------------------------------------------------------------------------------------------ the model
 
 
 class Axes(NamedTuple):
@@ -74,7 +119,7 @@ class Axes(NamedTuple):
         center = table.mean(axis=0)
         T = table - center
         if min(T.shape) > _MAX_DECOMPOSED:
-            _, _, vectors = randomized_svd(T, MAX_AXES, random_state=0)
+            _, _, vectors = randomized_svd(T, _MAX_AXES, random_state=0)
             return cls.scaled(T @ vectors.T, vectors.T, center)
         if T.shape[1] > T.shape[0]:
             values, U = eigh(T @ T.T)
@@ -105,7 +150,7 @@ class Axes(NamedTuple):
 
 def _leading(values: Array, vectors: Array) -> tuple[Array, Array]:
     """Square roots of the leading eigenvalues and their vectors, without those that are rounding."""
-    keep = np.flatnonzero(values > _RANK * max(float(values[-1]), np.finfo(float).tiny))[-MAX_AXES:]
+    keep = np.flatnonzero(values > _RANK * max(float(values[-1]), np.finfo(float).tiny))[-_MAX_AXES:]
     return np.sqrt(values[keep]), vectors[:, keep]
 
 
@@ -118,7 +163,7 @@ class LogisticModel(NamedTuple):
 
     def scores(self, rows: Array) -> Array:
         """Of rows of the table or kernel that it was learned from, rows x classes (two classes: x 1)."""
-        return np.asarray(rows @ self.coef + self.intercept)
+        return rows @ self.coef + self.intercept
 
     def predict_proba(self, rows: Array) -> Array:
         """Probabilities of the classes, rows x classes."""
@@ -131,7 +176,7 @@ def to_probabilities(scores: Array) -> Array:
     if p.shape[1] == 1:
         return np.hstack([1 - p, p])
     p = np.maximum(p, np.finfo(float).tiny)
-    return np.asarray(p / p.sum(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)
 
 
 class LogisticFit(NamedTuple):
@@ -164,7 +209,7 @@ class _Rows(NamedTuple):
         pairs = zip(self.targets, solutions, strict=True)
         scores = [_leave_one_out(self, t, solution.state) for t, solution in pairs]
         proba = to_probabilities(np.column_stack(scores))
-        true = np.maximum(proba[np.arange(len(self.y)), self.y], MIN_PROBABILITY)
+        true = np.maximum(proba[np.arange(len(self.y)), self.y], _MIN_PROBABILITY)
         return proba, float(-np.average(np.log(true), weights=self.weight))
 
 
@@ -209,7 +254,7 @@ def _select(rows: _Rows, start: Sequence[Array]) -> tuple[float, Sequence[Array]
         points[C] = [solution.state.w for solution in solutions]
         curve[C] = rows.leave_one_out(solutions)[1]
 
-    for C in GRID:
+    for C in _GRID:
         evaluate(C, start)
         start = points[C]
         if 100 * best() <= C:  # two decades without a smaller loss
@@ -247,13 +292,13 @@ def _leave_one_out(rows: _Rows, y: Array, found: NewtonPoint) -> Array:
     V = solve_triangular(found.factor, rows.A.T, lower=True, check_finite=False)
     if rows.groups is None:
         h = (V**2).sum(axis=0)
-        return np.asarray(eta + h * slope / np.maximum(1 - h * curvature, _MIN_DENOMINATOR))
+        return eta + h * slope / np.maximum(1 - h * curvature, _MIN_DENOMINATOR)
     for members in stack_groups(rows.groups):  # groups x members
         own = np.moveaxis(V[:, members], 0, 1)  # groups x coefficients x members
         pull = np.einsum("gpm,gm->gp", own, slope[members])
         pull = solve_left_out(own * np.sqrt(curvature[members])[:, None], pull, _MIN_DENOMINATOR)
         eta[members] += np.einsum("gpm,gp->gm", own, pull)
-    return np.asarray(eta)
+    return eta
 
 
 # ------------------------------------------------------------------------------------------ estimator
@@ -348,7 +393,7 @@ class KernelLogistic(KernelMachine, Classifier):
         return to_probabilities(self._raw_scores(X))
 
     def _rescale(self, X: KernelViews, scores: Array) -> Array:
-        return np.asarray(scores * inverse_sqrt(X.observed @ self._weights.T))
+        return scores * inverse_sqrt(X.observed @ self._weights.T)
 
     def contributions(self, X: KernelViews) -> Array:
         """What each view adds to each row's score, rows x views x machines; the bias is left to none."""

@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -25,8 +24,8 @@ from absentia.core import Array, Iterative, copy_with, count_threads
 from absentia.core.optimize import Callback, Solution
 from absentia.data import KernelViews, order_for_learning, prefers_factors
 from absentia.methods.learning._base import Classifier, Learner
+from absentia.methods.learning._held_out import SelectsC
 from absentia.methods.learning._inputs import one_vs_rest_signs
-from absentia.methods.learning._selection import SelectsC
 from absentia.methods.learning.engine import (
     FASTER,
     Box,
@@ -41,8 +40,8 @@ from absentia.methods.learning.engine import (
     without_dust,
 )
 
-S = TypeVar("S")
-T = TypeVar("T")
+_S = TypeVar("_S")
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class Training:
     @property
     def rows(self) -> Array:
         """Who has which view, of the samples that count."""
-        return np.asarray(self.observed[self.bound > 0])
+        return self.observed[self.bound > 0]
 
 
 class FittedMachine(NamedTuple):
@@ -84,13 +83,11 @@ def part_norms(eta: Array, q: Array) -> Array:
     return without_dust(eta * np.sqrt(np.maximum(q, 0.0)))
 
 
-def machines_of(solution: Solution[State]) -> list[FittedMachine]:
-    """The machines of a solved problem."""
-    state, point = solution.state, solution.state.point
-    return [
-        FittedMachine(point.eta, svm.z, svm.bias, part_norms(point.eta, svm.z @ R), state.gap, solution)
-        for svm, R in zip(point.machines, point.R, strict=True)
-    ]
+def machine_of(solution: Solution[State]) -> FittedMachine:
+    """The machine of a solved problem."""
+    point = solution.state.point
+    svm, norms = point.machine, part_norms(point.eta, point.machine.z @ point.R)
+    return FittedMachine(point.eta, svm.z, svm.bias, norms, solution.state.gap, solution)
 
 
 def learn_machines(
@@ -99,22 +96,19 @@ def learn_machines(
     region: Region,
     *,
     tol: float,
-    shared: bool = False,
     callback: Callback | None = None,
 ) -> list[FittedMachine]:
-    """One machine per box, each with weights of its own or all with the same."""
-    groups = [tuple(boxes)] if shared else [(box,) for box in boxes]
+    """One machine per box, each with weights of its own."""
 
-    def solve_group(group: tuple[Box, ...]) -> Solution[State]:
+    def learn(box: Box) -> FittedMachine:
         # a region keeps its last program, which threads cannot share
         own_region = deepcopy(region) if isinstance(training.stack, FactorStack) else region
-        return solve(Problem(training.stack, group, own_region), tol=tol, callback=callback)
+        return machine_of(solve(Problem(training.stack, box, own_region), tol=tol, callback=callback))
 
-    solutions = map_in_threads(solve_group, groups, training.stack if callback is None else None)
-    return [machine for solution in solutions for machine in machines_of(solution)]
+    return map_in_threads(learn, boxes, training.stack if callback is None else None)
 
 
-def map_in_threads(make: Callable[[T], S], items: Sequence[T], stack: Stack | None) -> list[S]:
+def map_in_threads(make: Callable[[_T], _S], items: Sequence[_T], stack: Stack | None) -> list[_S]:
     """What is made of each item; in threads if kernels are factors, whose loops run beside one another."""
     n_threads = count_threads(len(items)) if isinstance(stack, FactorStack) else 1
     if n_threads == 1:
@@ -164,14 +158,14 @@ class KernelMachine(SelectsC, Iterative, Learner):
     def _coverage(self, X: KernelViews) -> Array:
         """``tau``: the share of each machine's margin in the observed views; 0 where nothing is usable."""
         total = self._norms.sum(axis=1)
-        return np.asarray(X.observed @ self._norms.T) / np.where(total > 0, total, 1.0)
+        return X.observed @ self._norms.T / np.where(total > 0, total, 1.0)
 
     def _raw_scores(self, X: KernelViews) -> Array:
         """``sum_p eta_p sum_i z_i K_p(i, t) + b``, rows x machines."""
         scores = np.zeros((len(X), len(self.bias_)))
         for v in range(X.n_views):
             self._add_scores(X, v, scores)
-        return np.asarray(self.bias_ + self._rescale(X, scores))
+        return self.bias_ + self._rescale(X, scores)
 
     def _view_scores(self, X: KernelViews) -> Array:
         """``eta_p sum_i z_i K_p(i, t)`` view by view, rows x views x machines; zero where absent."""
@@ -196,7 +190,7 @@ class KernelMachine(SelectsC, Iterative, Learner):
         """What predictions rest on, samples x views: who has a coefficient, in views that have a weight."""
         check_is_fitted(self, "weights_")
         has = self._observed & np.asarray(self.dual_coef_.any(axis=0))[:, None]
-        return np.asarray(has & self._weights.any(axis=0))
+        return has & self._weights.any(axis=0)
 
     def restricted(self, samples: Array) -> Any:
         """The same machine without the training samples that are not among `samples`."""
@@ -213,19 +207,14 @@ class KernelMachine(SelectsC, Iterative, Learner):
         )
 
     def weight_table(self) -> Any:
-        """The weights by view name: a pandas Series or DataFrame, or without pandas a dict."""
-        check_is_fitted(self, "weights_")
-        views, weights = list(self.names_in_), self.weights_.T
-        classes = None if weights.ndim == 1 else self.classes_.tolist()
-        if find_spec("pandas") is None:
-            rows = weights.tolist()
-            rows = rows if classes is None else [dict(zip(classes, row, strict=True)) for row in rows]
-            return dict(zip(views, rows, strict=True))
+        """The weights by view name: a Series, or with more than two classes a DataFrame."""
         import pandas as pd
 
-        if classes is None:
-            return pd.Series(weights, index=views, name="weight")
-        return pd.DataFrame(weights, index=views, columns=classes)
+        check_is_fitted(self, "weights_")
+        views = list(self.names_in_)
+        if self.weights_.ndim == 1:
+            return pd.Series(self.weights_, index=views, name="weight")
+        return pd.DataFrame(self.weights_.T, index=views, columns=self.classes_.tolist())
 
 
 class KernelClassifier(KernelMachine, Classifier):

@@ -13,17 +13,31 @@ with the hinge loss (classes) or the epsilon-insensitive one (numbers); p is the
 Solved to a duality gap by ``engine``; for ``norm > 1``, weights are updated in closed form in between.
 
 Departures: several classes are learned one against the rest over the same kernels, with weights of their
-own or shared.  Scores of more than two classes, less the bias, are divided by the share of the machine's
+own.  Scores of more than two classes, less the bias, are divided by the share of the machine's
 norm that is in the views of the sample: else classes with their weight in other views would lose
 (``KernelClassifier``).
+
+The baseline is one machine on a weighted average of the kernels (:class:`AverageKernelSVC`), weights being
+all equal, hard to beat, or found without a machine in the loop by centred alignment,
+
+    min_{v >= 0} | sum_p v_p H K_p H - y y' |,    H centring
+
+(Cortes, Mohri & Rostamizadeh, "Algorithms for learning kernels based on centered alignment", JMLR 13,
+2012), scaled so that they spread the samples as equal weights do and C means much the same.  A sample with
+two views is shorter than one with six; ``normalize="rows"`` divides the average by ``sqrt(e_i e_j)``, with
+e the weight of the views that a sample has (for equal weights, the number of them up to a constant).
 """
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import Annotated, Any, Literal
 
+import numpy as np
+from scipy.optimize import nnls
+
 from absentia.core import Array, NonNegative, Positive, Range, estimator
-from absentia.core.optimize import Callback
+from absentia.core.linalg import inverse_sqrt
+from absentia.core.optimize import Callback, Solution, Status, StoppingRule
 from absentia.data import KernelViews
 from absentia.methods.learning._base import Regressor
 from absentia.methods.learning._machines import (
@@ -32,10 +46,133 @@ from absentia.methods.learning._machines import (
     KernelMachine,
     Training,
     learn_machines,
+    map_in_threads,
+    part_norms,
 )
-from absentia.methods.learning.engine import Box, NormBall, Polytope, Region
+from absentia.methods.learning.engine import (
+    GAP,
+    Box,
+    Machine,
+    NormBall,
+    Polytope,
+    Region,
+    Stack,
+    relative_gap,
+    rounding_error,
+    without_dust,
+)
 
 Norm = Annotated[float, Range(least=1)]
+
+# --------------------------------------------------------------------------------------- fixed weights
+
+
+def _alignment_weights(stack: Stack, y: Array, counted: Array) -> Array:
+    """``min_{v >= 0} v' M v - 2 a' v`` by non-negative least squares; uniform if nothing aligns.
+
+    Scaled so that the samples are spread as in the average kernel: ``tr H K H`` is the same.  Nearly
+    constant kernels have the largest weights for what they say; scaled to sum one they would leave no room
+    for a margin at any ordinary C.
+    """
+    M, a, spread = stack.centred_products(y, counted)
+    # v'Mv - 2a'v with M = U diag(d) U' is |diag(d)^1/2 U'v - diag(d)^-1/2 U'a|^2 up to a constant;
+    # kernels are brought to the same length first, which changes no minimiser
+    root = inverse_sqrt(np.diagonal(M))
+    d, U = np.linalg.eigh(M * root[:, None] * root)
+    keep = d > 1e-10 * max(d[-1], 0.0)
+    if not keep.any():
+        return np.full(len(stack), 1 / len(stack))
+    B = np.sqrt(d[keep])[:, None] * U[:, keep].T
+    v = without_dust(nnls(B, (U[:, keep].T @ (a * root)) / np.sqrt(d[keep]))[0] * root)
+    return v * spread.mean() / float(v @ spread) if v.any() else np.full(len(stack), 1 / len(stack))
+
+
+def _fixed_machine(training: Training, y: Array, eta: Array, rows: bool, tol: float) -> FittedMachine:
+    """The machine on ``sum_p eta_p K^_p``, with `rows` divided by ``sqrt(e_i e_j)``, ``e = S eta``."""
+    scale = inverse_sqrt(training.observed @ eta) if rows else np.ones(training.stack.n)
+    stack = training.stack.rescale(scale) if rows else training.stack
+    kernel, box = stack.weighted_sum(eta), Box.classification(y, training.bound)
+    machine = kernel.fit(box, tol=0.9 * tol)
+    norms = part_norms(eta, stack.products(machine.z)[1])
+    hidden = rounding_error(box, machine, kernel.largest)
+    gap = relative_gap(machine.primal, machine.dual) + (hidden / machine.primal if machine.primal else 0.0)
+    return FittedMachine(eta, machine.z * scale, machine.bias, norms, gap, _solution(machine, gap, tol))
+
+
+def _solution(machine: Machine, gap: float, tol: float) -> Solution[Machine]:
+    """How the machine's solver ended, in the words of the one iteration loop."""
+    status = Status.CONVERGED if gap <= tol else Status.MAX_ITER
+    return Solution(machine, np.array([machine.primal]), status, StoppingRule(tol, GAP).message(status))
+
+
+@estimator
+class AverageKernelSVC(KernelClassifier):
+    """A support vector machine on a weighted average of kernels; an absent view counts as zero.
+
+    The baselines for :class:`MKLClassifier` and :class:`AbsentMKLClassifier`, with the same interface and
+    the same treatment of samples without views: one machine, no weights learned by it.
+
+    Parameters
+    ----------
+    weights : {"uniform", "alignment"}, default "uniform"
+        All equal, or those that bring the sum nearest to the labels (centred alignment).
+    C : float or "cv", default 1.0
+        Weight of the training errors; ``"cv"`` selects it by the log-loss of held-out samples.
+    normalize : {"rows", None}, default None
+        ``"rows"``: divide by the root of the weight of the views that each of two samples has, so that
+        samples with few views are as long as others.
+    tol : float, default 1e-3
+        Relative duality gap at which to stop.
+    class_weight : dict, "balanced" or None
+        Factor on C by class.
+    probability : bool, default False
+        Offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more fits), by
+        which classes are decided then; without, the largest score decides.
+
+    Attributes
+    ----------
+    C_, weights_, classes_, support_, dual_coef_, bias_, gap_, objective_, n_iter_, converged_, status_,
+    usable_, decision_
+        As in :class:`MKLClassifier`; the objective is the machine's.
+
+    Examples
+    --------
+    >>> from absentia import AverageKernelSVC, ViewKernels, datasets, missingness
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> kernels = ViewKernels().fit_transform(views.hide(missingness.mcar(views, 0.2, random_state=0)))
+    >>> machine = AverageKernelSVC("alignment", normalize="rows").fit(kernels, y < 5)
+    >>> machine.weights_.shape, machine.converged_
+    ((6,), True)
+    """
+
+    weights: Literal["uniform", "alignment"] = "uniform"
+    _: KW_ONLY
+    C: Positive | Literal["cv"] = 1.0
+    normalize: Literal["rows"] | None = None
+    tol: Positive = 1e-3
+    class_weight: Any = None
+    probability: bool = False
+
+    @property
+    def tau_min(self) -> float:  # type: ignore[override]
+        """Least share of the margin to divide scores of several classes by: 1, where rows are scaled."""
+        return 1.0 if self.normalize == "rows" else 0.2
+
+    def _train(self, training: Training, signs: Sequence[Array]) -> list[FittedMachine]:
+        m, counted = len(training.stack), np.flatnonzero(training.bound > 0)
+
+        def learn(y: Array) -> FittedMachine:
+            aligned = self.weights == "alignment"
+            eta = _alignment_weights(training.stack, y, counted) if aligned else np.full(m, 1 / m)
+            return _fixed_machine(training, y, eta, self.normalize == "rows", self.tol)
+
+        return map_in_threads(learn, signs, training.stack)
+
+    def _rescale(self, X: KernelViews, scores: Array) -> Array:
+        return scores if self.normalize is None else scores * inverse_sqrt(X.observed @ self._weights.T)
+
+
+# -------------------------------------------------------------------------------------- learned weights
 
 
 def _make_weight_region(n_views: int, norm: float) -> Region:
@@ -64,8 +201,6 @@ class MKLClassifier(KernelClassifier):
     probability : bool, default False
         Offer ``predict_proba``, calibrated on scores of samples held out in five folds (five more fits).
         ``predict`` then takes the class of the largest probability, otherwise that of the largest score.
-    shared_weights : bool, default False
-        With more than two classes: learn one set of weights for all of them.
     callback : callable or None, default None
         Called with a :class:`absentia.core.Progress` after each step; the fit stops if it returns True.
     verbose : bool, default False
@@ -114,21 +249,13 @@ class MKLClassifier(KernelClassifier):
     tol: Positive = 1e-3
     class_weight: Any = None
     probability: bool = False
-    shared_weights: bool = False
     callback: Callback | None = None
     verbose: bool = False
 
     def _train(self, training: Training, signs: Sequence[Array]) -> list[FittedMachine]:
         boxes = [Box.classification(y, training.bound) for y in signs]
         region = _make_weight_region(len(training.stack), self.norm)
-        return learn_machines(
-            training,
-            boxes,
-            region,
-            tol=self.tol,
-            shared=self.shared_weights,
-            callback=self._make_callback(),
-        )
+        return learn_machines(training, boxes, region, tol=self.tol, callback=self._make_callback())
 
 
 @estimator

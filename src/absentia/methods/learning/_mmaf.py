@@ -29,9 +29,9 @@ from absentia.core import Array, Fraction, Iterative, Positive, PositiveInt, est
 from absentia.core.optimize import Callback, Solution
 from absentia.data import Views, column_scales, concatenate_features, order_by_profiles, table_profile
 from absentia.methods.learning._base import Classifier
+from absentia.methods.learning._held_out import SelectsC
 from absentia.methods.learning._inputs import one_vs_rest_signs
 from absentia.methods.learning._margins import Round, iterate_rounds
-from absentia.methods.learning._selection import SelectsC
 from absentia.methods.learning.engine import DUST, Box, Machine, fit_machine
 
 
@@ -51,7 +51,7 @@ class _LinearMachine(NamedTuple):
     s: Array
 
 
-def learn_mmaf(
+def _learn_mmaf(
     X: Array, present: Array, y: Array, bound: Array, tau_min: float, tol: float, **options: Any
 ) -> tuple[_LinearMachine, Solution[Round[_LinearMachine]]]:
     """Machine for given s, s for given machine, in turn; `X` is zero where `present` is False."""
@@ -136,7 +136,7 @@ class MMAFClassifier(SelectsC, Classifier, Iterative):
         signs = one_vs_rest_signs(y[order], len(self.classes_))
         # of two classes the first sample's is the positive one, whatever they are called
         turn = signs[0][0] if len(signs) == 1 else 1.0
-        fits = [learn_mmaf(values, present, turn * y, bound, self.tau_min, **options) for y in signs]
+        fits = [_learn_mmaf(values, present, turn * y, bound, self.tau_min, **options) for y in signs]
         self.coef_ = turn * np.array([linear.w for linear, _ in fits])
         self.bias_ = turn * np.array([linear.machine.bias for linear, _ in fits])
         self._set_convergence(

@@ -23,7 +23,7 @@ from sklearn.model_selection import StratifiedKFold
 from absentia import KernelViews, ViewKernels, Views, missingness
 from absentia.datasets import data_folder, read_bunch
 from absentia.files import FileError
-from absentia.papers.data import make_width_views
+from absentia.papers._simulated import make_width_views
 from absentia.papers.protocols import Protocol, make_method
 
 _COSTS = tuple(2.0**k for k in (-1, 1, 3, 5, 7))
@@ -196,7 +196,7 @@ def _predict(
     name, parameters = (_LEARNER, {}) if filled else (key["method"], key["parameters"])
     machine = make_method(name, {**parameters, **option}, key["seed"])
     more: dict[str, Sequence[Any] | np.ndarray] = {} if mask is None else {"observed": mask}
-    return np.asarray(machine.fit(known, y, **more).predict(new))
+    return machine.fit(known, y, **more).predict(new)
 
 
 AMKL_PROTOCOL = Protocol(_perform, methods={word: (fill, _LEARNER) for word, fill in _FILLS.items()})

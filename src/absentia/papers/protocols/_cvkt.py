@@ -194,7 +194,7 @@ def _rbf(X: np.ndarray, gamma: float | None = None) -> np.ndarray:
     """
     squares = squareform(pdist(np.asarray(X, dtype=np.float64), "sqeuclidean"))
     gamma = 0.5 / float(np.sqrt(squares).mean()) ** 2 if gamma is None else gamma
-    return np.asarray(np.exp(-gamma * squares))
+    return np.exp(-gamma * squares)
 
 
 def _draw_mask(shape: tuple[int, int], key: Mapping[str, Any]) -> np.ndarray:
@@ -203,7 +203,7 @@ def _draw_mask(shape: tuple[int, int], key: Mapping[str, Any]) -> np.ndarray:
     keep = rng.random(shape) >= key["missing"] / 100
     lost = np.flatnonzero(~keep.any(axis=1))
     keep[lost, rng.integers(shape[1], size=len(lost))] = True
-    return np.asarray(keep)
+    return keep
 
 
 def _simulated(key: Mapping[str, Any]) -> _Problem:

@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 
 from absentia import KernelViews, ViewKernels, metrics, missingness
 from absentia.datasets import data_folder, load_benchmark, make_multiview
-from absentia.papers.data import load_yeast_kernels
+from absentia.papers._loaders import load_yeast_kernels
 from absentia.papers.protocols import Protocol, make_method
 
 _TRAIN_SHARE = 0.2

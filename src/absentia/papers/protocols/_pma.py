@@ -37,7 +37,7 @@ from sklearn.utils import Bunch
 
 from absentia import metrics
 from absentia.datasets import load_benchmark
-from absentia.papers.data import factor_kernel, make_matrix_addition, plane_kernel
+from absentia.papers._simulated import factor_kernel, make_matrix_addition, plane_kernel
 from absentia.papers.protocols import Protocol, make_method
 
 _FOLDS = 5
@@ -80,13 +80,13 @@ def _complete_matrix(key: Mapping[str, Any], drawn: Bunch, gaps: np.ndarray) -> 
     method, parameters, seed = key["method"], dict(key["parameters"]), key["seed"] + key["repeat"]
     if method == "oracle":
         given = {"row_kernel": drawn.row_kernel, "col_kernel": drawn.col_kernel, "center": False}
-        return np.asarray(make_method("PMAImputer", given, seed).fit_transform(gaps))
+        return make_method("PMAImputer", given, seed).fit_transform(gaps)
     if method == "column means":
         return np.where(np.isnan(gaps), np.nanmean(gaps, axis=0), gaps)
     if method == "plug-in":
         return _complete_by_plug_in(gaps)
     if method not in PMA_MATRICES.methods:
-        return np.asarray(make_method(method, parameters, seed).fit_transform(gaps))
+        return make_method(method, parameters, seed).fit_transform(gaps)
     points = parameters.pop("points")
     complete = {"one covariance": _complete_by_covariance, "process": _complete_by_processes}[method]
     if points == "columns":
@@ -109,13 +109,13 @@ def _complete_by_plug_in(gaps: np.ndarray) -> np.ndarray:
             X[i, ~seen] = F[i, ~seen] + K2[np.ix_(~seen, seen)] @ weights
         K1 = F @ F.T / m + _RIDGE * level * np.eye(n)
         K2 = (X - F).T @ (X - F) / n + _RIDGE * level * np.eye(m)
-    return np.asarray(X + mean)
+    return X + mean
 
 
 def _complete_by_covariance(gaps: np.ndarray, seed: int, shrinkage: float | str = "auto") -> np.ndarray:
     """Columns have a covariance, rows are independent draws."""
     given = {"row_kernel": "none", "shrinkage": shrinkage}
-    return np.asarray(make_method("PMAImputer", given, seed).fit_transform(gaps))
+    return make_method("PMAImputer", given, seed).fit_transform(gaps)
 
 
 def _complete_by_processes(gaps: np.ndarray, seed: int) -> np.ndarray:
@@ -137,7 +137,7 @@ def _predict_by_process(inputs: np.ndarray, y: np.ndarray, new: np.ndarray, seed
     model = GaussianProcessRegressor(noisy, normalize_y=True, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a parameter at its bound: no relation is seen
-        return np.asarray(model.fit(inputs, y).predict(new)) if len(new) else np.empty(0)
+        return model.fit(inputs, y).predict(new) if len(new) else np.empty(0)
 
 
 # --------------------------------------------------------------------------------------------- labels
@@ -171,8 +171,8 @@ def _score_labels(key: Mapping[str, Any], X: np.ndarray, gaps: np.ndarray, seed:
         return np.where(np.isnan(gaps), np.sign(np.nansum(gaps, axis=0)), gaps)
     model = make_method(key["method"], key["parameters"], seed)
     if key["method"] == "PMF":
-        return np.asarray(model.fit_transform(gaps))
-    return np.asarray(model.fit(X, gaps).scores_)
+        return model.fit_transform(gaps)
+    return model.fit(X, gaps).scores_
 
 
 def _perform_new_samples(key: Mapping[str, Any]) -> dict[str, Any]:

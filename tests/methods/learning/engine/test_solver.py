@@ -30,12 +30,7 @@ from absentia.methods.learning.engine._problem import (
     next_tolerance,
     with_coefficients,
 )
-from absentia.methods.learning.engine._steps import (
-    _curvature,
-    _fitting_weights,
-    average_coefficients,
-    lowest_model,
-)
+from absentia.methods.learning.engine._solver import _average_coefficients, _fitting_weights, _lowest_model
 from helpers.absent_kernels import problem as gapped_problem
 from helpers.mkl_problems import HARD, data, hard, regions, stack_of
 from reference import amkl as slow
@@ -47,7 +42,7 @@ def test_the_optimum_is_that_of_the_slow_twin(region, with_tau):
     K, observed, y = data(24)
     tau = np.maximum(observed.mean(axis=1), 0.2) if with_tau else np.ones(24)
     box, Q = Box.classification(y, 2.0 / tau, tau), regions(observed)[region]
-    found = solve(Problem(stack_of(K, observed), (box,), Q), tol=1e-8)
+    found = solve(Problem(stack_of(K, observed), box, Q), tol=1e-8)
     value = slow.least(slow.masked(K, observed), box.t, box.lo, box.hi, Q.P)
     assert found.status is Status.CONVERGED
     assert found.state.objective == pytest.approx(value, rel=1e-6)
@@ -59,7 +54,7 @@ def test_the_exact_convex_form_is_the_conic_primal_and_dual(seed):
     n, m, C = 40, 4, 2.0
     K, observed, y = data(n, m, seed=seed)
     found = solve(
-        Problem(stack_of(K, observed), (Box.classification(y, np.full(n, C)),), Polytope.of_rows(observed)),
+        Problem(stack_of(K, observed), Box.classification(y, np.full(n, C)), Polytope.of_rows(observed)),
         tol=1e-8,
     )
     L = [np.linalg.cholesky(k + 1e-10 * np.eye(n)) for k in K]  # phi_p(x_i) = row i
@@ -86,9 +81,7 @@ def test_the_exact_convex_form_is_the_conic_primal_and_dual(seed):
 @pytest.mark.parametrize("region", ["simplex", "rows", "mean"])
 def test_the_certificate_holds_at_every_step(region):
     K, observed, y = data(60, 6)
-    problem = Problem(
-        stack_of(K, observed), (Box.classification(y, np.ones(60)),), regions(observed)[region]
-    )
+    problem = Problem(stack_of(K, observed), Box.classification(y, np.ones(60)), regions(observed)[region])
     best = solve(problem, tol=1e-9).state.objective
     seen = []
     solve(problem, tol=1e-5, callback=lambda p: seen.append((p.objective, p.change)))
@@ -106,48 +99,30 @@ def test_no_problem_stalls(absent, C):
     tau = np.maximum(observed.mean(axis=1), 0.2)
     for region in regions(observed).values():
         for t in (np.ones(80), tau):
-            found = solve(
-                Problem(stack_of(K, observed), (Box.classification(y, C / t, t),), region), tol=1e-5
-            )
+            found = solve(Problem(stack_of(K, observed), Box.classification(y, C / t, t), region), tol=1e-5)
             assert found.status is Status.CONVERGED
             assert found.n_iter < 60
 
 
 def test_a_warm_start_at_the_solution_is_over_at_once():
     K, observed, y = data(60)
-    problem = Problem(stack_of(K, observed), (Box.classification(y, np.ones(60)),), Polytope.simplex(4))
+    problem = Problem(stack_of(K, observed), Box.classification(y, np.ones(60)), Polytope.simplex(4))
     first = solve(problem, tol=1e-4)
-    again = solve(problem, tol=1e-2, eta=first.state.point.eta, z=first.state.point.coefficients)
+    again = solve(problem, tol=1e-2, eta=first.state.point.eta, z=first.state.point.machine.z)
     assert again.n_iter == 1
 
 
 def test_a_callback_stops_it():
     K, observed, y = data(60)
-    problem = Problem(stack_of(K, observed), (Box.classification(y, np.ones(60)),), Polytope.simplex(4))
+    problem = Problem(stack_of(K, observed), Box.classification(y, np.ones(60)), Polytope.simplex(4))
     assert solve(problem, tol=1e-9, callback=lambda p: True).status is Status.STOPPED
-
-
-@pytest.mark.slow
-def test_shared_weights_minimise_the_sum():
-    K, observed, y = data(24)
-    other = np.where(np.arange(24) % 3 == 0, 1.0, -1.0)
-    boxes = tuple(Box.classification(labels, np.ones(24)) for labels in (y, other))
-    found = solve(Problem(stack_of(K, observed), boxes, Polytope.simplex(4)), tol=1e-7)
-    dense = slow.masked(K, observed)
-    at = lambda eta: sum(slow.value_and_gradient(dense, b.t, b.lo, b.hi, eta)[0] for b in boxes)
-    eta = found.state.point.eta
-    assert at(eta) == pytest.approx(found.state.objective, rel=1e-6)
-    rng = np.random.default_rng(0)
-    for _ in range(5):
-        near = np.maximum(eta + 0.05 * rng.standard_normal(4), 0)
-        assert at(near / near.sum()) >= found.state.objective * (1 - 1e-6)
 
 
 def test_regression_has_the_same_certificate():
     K, observed, y = data(60)
     target = y + 0.1 * np.arange(60)
     box = Box.regression(target, np.ones(60), 0.2)
-    found = solve(Problem(stack_of(K, observed), (box,), Polytope.simplex(4)), tol=1e-6)
+    found = solve(Problem(stack_of(K, observed), box, Polytope.simplex(4)), tol=1e-6)
     assert found.state.gap <= 1e-6
 
 
@@ -156,7 +131,7 @@ def test_equations_25_and_26_differ():
     observed, y = np.eye(2, dtype=bool), np.array([1.0, -1.0])
     stack = KernelStack([np.ones((1, 1))] * 2, [np.array([0]), np.array([1])], 2)
     found = solve(
-        Problem(stack, (Box.classification(y, np.full(2, 1e6)),), Polytope.of_rows(observed)), tol=1e-9
+        Problem(stack, Box.classification(y, np.full(2, 1e6)), Polytope.of_rows(observed)), tol=1e-9
     )
     assert found.state.objective == pytest.approx(1.0)
     assert slow.hard_margin_25(np.ones((2, 2)), observed, y) == pytest.approx(0.5)
@@ -165,7 +140,7 @@ def test_equations_25_and_26_differ():
 @pytest.fixture(scope="module")
 def problem():
     K, observed, y = data(30)
-    return Problem(stack_of(K, observed), (Box.classification(y, np.ones(30)),), Polytope.simplex(4))
+    return Problem(stack_of(K, observed), Box.classification(y, np.ones(30)), Polytope.simplex(4))
 
 
 def test_a_point_bounds_the_optimum_from_both_sides_and_its_cut_bounds_v_everywhere(problem, rng):
@@ -180,7 +155,7 @@ def test_a_point_bounds_the_optimum_from_both_sides_and_its_cut_bounds_v_everywh
 
 def test_other_coefficients_at_the_same_weights_are_judged_by_themselves(problem):
     point = evaluate(problem, np.full(4, 0.25), 1e-6)
-    shorter = with_coefficients(problem, point, [0.5 * point.machines[0].z])
+    shorter = with_coefficients(problem, point, 0.5 * point.machine.z)
     np.testing.assert_array_equal(shorter.eta, point.eta)
     np.testing.assert_allclose(shorter.q, 0.25 * point.q)
     np.testing.assert_allclose(shorter.height, 0.5 * point.height)
@@ -244,55 +219,33 @@ def test_machines_are_as_exact_as_gap_promise_and_care_ask_for(problem):
 
 def test_gradient_and_hessian_are_those_of_finite_differences():
     K, observed, y = data(60, spread=1)
-    problem = Problem(
-        stack_of(K, observed), (Box.classification(y, np.full(60, 1.0)),), Polytope.simplex(4)
-    )
+    problem = Problem(stack_of(K, observed), Box.classification(y, np.full(60, 1.0)), Polytope.simplex(4))
     eta, h = np.array([0.3, 0.2, 0.25, 0.25]), 1e-5
     at = lambda x: evaluate(problem, x, 1e-13)
     point = at(eta)
-    H = _curvature(problem, point, 1e-14).H
+    H = point.kernel.response(problem.box, point.machine, point.R, 1e-14).H
     for p, step in enumerate(h * np.eye(4)):
         above, below = at(eta + step), at(eta - step)
         assert point.gradient[p] == pytest.approx((above.dual - below.dual) / (2 * h), rel=1e-5)
         np.testing.assert_allclose(H[p], (above.gradient - below.gradient) / (2 * h), rtol=1e-3, atol=1e-4)
 
 
-def test_coefficients_follow_the_weights():
-    K, observed, y = data(60, spread=1)
-    problem = Problem(
-        stack_of(K, observed), (Box.classification(y, np.full(60, 1.0)),), Polytope.simplex(4)
-    )
-    eta, d = np.full(4, 0.25), 1e-4 * np.array([1.0, -1.0, 0.5, -0.5])
-    point, advance = evaluate(problem, eta, 1e-13), evaluate(problem, eta + d, 1e-13)
-    predicted = _curvature(problem, point, 1e-14).follow(point, d)[0]
-    still = np.abs(advance.machines[0].z - point.machines[0].z).max()
-    assert np.abs(advance.machines[0].z - predicted).max() < 0.05 * still
-
-
 def test_cutting_planes_close_the_gap_where_newton_does_not(monkeypatch):
     K, observed, y = data(60, 4, absent=0.8)
-    problem = Problem(
-        stack_of(K, observed), (Box.classification(y, np.full(60, 0.5)),), Polytope.simplex(4)
-    )
+    problem = Problem(stack_of(K, observed), Box.classification(y, np.full(60, 0.5)), Polytope.simplex(4))
     exact = solve(problem, tol=1e-7).state.objective
-    monkeypatch.setattr(solver, "newton_step", solver.cutting_step)
+    monkeypatch.setattr(solver, "_newton_step", solver._cutting_step)
     found = solve(problem, tol=1e-4, max_iter=500)
     assert found.status is Status.CONVERGED
     assert found.state.objective == pytest.approx(exact, rel=1e-4)
 
 
-@pytest.mark.parametrize("boxes", [1, 2])
-def test_the_weights_that_suit_given_coefficients_have_the_least_primal_value(boxes):
+def test_the_weights_that_suit_given_coefficients_have_the_least_primal_value():
     K, observed, y = data(30)
-    labels = [y, np.where(np.arange(30) % 3 == 0, 1.0, -1.0)][:boxes]
-    problem = Problem(
-        stack_of(K, observed),
-        tuple(Box.classification(own, np.ones(30)) for own in labels),
-        Polytope.of_rows(observed),
-    )
+    problem = Problem(stack_of(K, observed), Box.classification(y, np.ones(30)), Polytope.of_rows(observed))
     at = evaluate(problem, problem.region.middle(), 1e-2)
-    primal = lambda eta: _point(problem, eta, at.kernel, at.machines).primal
-    best = _fitting_weights(problem, problem.region, at.coefficients)
+    primal = lambda eta: _point(problem, eta, at.kernel, at.machine).primal
+    best = _fitting_weights(problem, problem.region, at.machine.z)
     least, rng = primal(best), np.random.default_rng(0)
     assert least < primal(at.eta) * (1 - 1e-3)
     for _ in range(30):
@@ -305,8 +258,8 @@ def test_the_average_of_machines_bounds_no_worse_than_their_cuts():
     state = initial_state(problem)
     for _ in range(8):
         state = solver._take_step(problem, state, 1e-5)
-    value = lowest_model(problem.region, state.cuts)[2]
-    mean = with_coefficients(problem, state.point, average_coefficients(problem.region, state.cuts))
+    value = _lowest_model(problem.region, state.cuts)[2]
+    mean = with_coefficients(problem, state.point, _average_coefficients(problem.region, state.cuts))
     assert mean.height - mean.kappa / 2 >= value - 1e-6 * abs(value)
     assert mean.height - mean.kappa / 2 > max(
         c.height - problem.region.highest(c.q)[0] / 2 for c in state.cuts
@@ -317,7 +270,7 @@ def test_the_average_of_machines_bounds_no_worse_than_their_cuts():
 def test_weights_in_a_norm_ball_are_optimal_too(p):
     K, observed, y = data(40)
     box, ball = Box.classification(y, np.ones(40)), NormBall(4, p)
-    found = solve(Problem(stack_of(K, observed), (box,), ball), tol=1e-7, max_iter=2000)
+    found = solve(Problem(stack_of(K, observed), box, ball), tol=1e-7, max_iter=2000)
     eta = found.state.point.eta
     assert found.status is Status.CONVERGED
     assert np.linalg.norm(eta, p) == pytest.approx(1)
@@ -334,8 +287,8 @@ def test_weights_and_coefficients_certify_together_where_no_machine_does_alone(n
     K, observed, problem = hard(n, m, seed, C, region)
     found = solve(problem, tol=1e-5)
     assert found.status is Status.CONVERGED
-    point, box = found.state.point, problem.boxes[0]
-    machine = point.machines[0]
+    point, box = found.state.point, problem.box
+    machine = point.machine
     gap = slow.duality_gap(
         slow.masked(K, observed), point.eta, machine.z, machine.bias, *box, rows=problem.region.P
     )
@@ -354,4 +307,4 @@ def test_bounds_that_contradict_each_other_are_an_error(monkeypatch):
 
     monkeypatch.setattr(problems, "_point", flattered)
     with pytest.raises(ArithmeticError, match=r"upper bound .* lies below the lower one"):
-        solve(Problem(stack, (box,), Polytope.simplex(4)))
+        solve(Problem(stack, box, Polytope.simplex(4)))

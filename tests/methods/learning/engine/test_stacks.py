@@ -15,7 +15,7 @@ from absentia.methods.learning.engine import (
     cholesky_with_jitter,
     solve,
 )
-from absentia.methods.learning.engine import _factors as module
+from absentia.methods.learning.engine import _stacks as module
 from absentia.methods.learning.engine._problem import evaluate
 from absentia.methods.learning.engine._stacks import Response, _DenseSum
 from helpers.mkl_problems import data, factors, stack_of
@@ -39,8 +39,8 @@ def test_single_precision_kernels_stay_single():
     stack = stack_of(K.astype(np.float32), observed)
     box = Box.classification(y, np.ones(40))
     assert stack.combine(np.ones(4)).dtype == np.float32
-    single = solve(Problem(stack, (box,), Polytope.simplex(4)), tol=1e-4)
-    double = solve(Problem(stack_of(K, observed), (box,), Polytope.simplex(4)), tol=1e-6)
+    single = solve(Problem(stack, box, Polytope.simplex(4)), tol=1e-4)
+    double = solve(Problem(stack_of(K, observed), box, Polytope.simplex(4)), tol=1e-6)
     assert single.state.objective == pytest.approx(double.state.objective, rel=2e-4)
 
 
@@ -107,7 +107,7 @@ def test_scaled_samples_are_scaled_rows_and_columns(rng):
 
 
 def test_alignments_are_those_of_the_dense_kernels(monkeypatch):
-    monkeypatch.setattr(module, "_CHUNK", 7)
+    monkeypatch.setattr(module, "_FACTOR_CHUNK", 7)
     thin, dense, y = twins()
     for found, wanted in zip(
         thin.centred_products(y, some := np.arange(10, 55)), dense.centred_products(y, some), strict=True
@@ -164,12 +164,12 @@ ETA = np.array([0.2, 0.3, 0.4, 0.1])
 
 def test_coefficients_follow_the_weights_as_the_response_says():
     K, observed, y = data(30)
-    problem = Problem(stack_of(K, observed), (Box.classification(y, np.ones(30)),), Polytope.simplex(4))
+    problem = Problem(stack_of(K, observed), Box.classification(y, np.ones(30)), Polytope.simplex(4))
     point = evaluate(problem, ETA, 1e-13)
-    response = point.kernel.response(problem.boxes[0], point.machines[0], point.R[0], 1e-13)
+    response = point.kernel.response(problem.box, point.machine, point.R, 1e-13)
     step = 1e-6 * np.array([1.0, -1.0, 0.5, 0.2])
     there = evaluate(problem, ETA + step, 1e-13)
-    advance = (there.machines[0].z - point.machines[0].z)[response.free]
+    advance = (there.machine.z - point.machine.z)[response.free]
     np.testing.assert_allclose(advance, -response.follow @ step, atol=1e-3 * np.abs(advance).max())
     np.testing.assert_allclose(there.gradient - point.gradient, response.H @ step, rtol=1e-2, atol=1e-8)
 
@@ -230,7 +230,7 @@ def test_of_very_many_samples_near_their_kinks_some_stand_for_all(thin, monkeypa
 def test_newton_steps_from_factors_end_where_dense_ones_do(thin):
     stack, box = thin
     dense = KernelStack([Phi @ Phi.T for Phi in stack.factors], stack.index, stack.n)
-    ends = [solve(Problem(s, (box,), Polytope.simplex(4)), tol=1e-4).state for s in (stack, dense)]
+    ends = [solve(Problem(s, box, Polytope.simplex(4)), tol=1e-4).state for s in (stack, dense)]
     assert ends[0].gap <= 1e-4
     assert ends[0].objective == pytest.approx(ends[1].objective, rel=2e-4)
 

@@ -86,7 +86,7 @@ class _AlignmentProblem:
         norm = float(np.linalg.norm(at.YY))
         if not norm > 0:
             return np.zeros_like(at.U)
-        return np.asarray(self.Psi.T @ (2 / norm * (at.KY - at.value / norm * (at.Y @ at.YY))))
+        return self.Psi.T @ (2 / norm * (at.KY - at.value / norm * (at.Y @ at.YY)))
 
     def maximize(self, rank: int, rng: np.random.Generator, n_iter: int = 200) -> Solution[_Iterate]:
         """`n_iter` steps of steepest ascent from a random start; the trace holds the alignment."""
@@ -132,7 +132,7 @@ class _Rescaling(NamedTuple):
         return cls(factor, float(K.mean() - factor * transferred.mean()))
 
     def apply(self, values: Array) -> Array:
-        return np.asarray(self.factor * values + self.shift)
+        return self.factor * values + self.shift
 
 
 @serializable
@@ -149,7 +149,7 @@ class _ViewTransfer:
 
     def features(self, X: KernelViews, v: int) -> Array:
         Psi = stack_other_views(view_features(X, self.maps), v, np.ones(len(X), dtype=bool))
-        return np.asarray(Psi @ self.U)
+        return Psi @ self.U
 
     def kernel(self, Z: Array, other: Array, trained_other: Array) -> Array:
         """Kernel of samples with features `Z` against the training samples; the mean where unknown."""

@@ -50,8 +50,8 @@ class FeatureMap:
 
     def _raw(self, rows: Operator) -> Array:
         if self.landmarks is None:
-            return np.asarray(rows @ self.root)
-        return np.asarray(rows.block(np.arange(rows.shape[0]), self.landmarks) @ self.root)
+            return rows @ self.root
+        return rows.block(np.arange(rows.shape[0]), self.landmarks) @ self.root
 
     def center(self, kernel: Operator) -> Self:
         """The map whose features over `kernel`'s samples have mean zero and mean square one.
@@ -157,4 +157,4 @@ def view_features(X: KernelViews, maps: Sequence[FeatureMap]) -> list[Array]:
 
 def keeps_values(observed: Array, v: int, keep: bool) -> Array:
     """Samples whose kernel values stay: all observed, or else only those nothing can be transferred to."""
-    return np.asarray(observed[:, v] if keep else observed[:, v] & ~has_other_view(observed, v))
+    return observed[:, v] if keep else observed[:, v] & ~has_other_view(observed, v)

@@ -123,11 +123,11 @@ def _slopes(
 ) -> Array:
     """B with weights ``Y_all B'`` beside the mean's; a share of ranks is taken of `max_rank`."""
     if options.solver == "ridge" or options.rank is None or not len(squares):
-        return np.asarray(Y / (squares + ridge))  # at full rank the aligned optimum is this, too
+        return Y / (squares + ridge)  # at full rank the aligned optimum is this, too
     half = 1 / np.sqrt(squares + ridge)
     rank = as_count(options.rank, min(max_rank, max(len(Y) - 1, 1)))
     V, _ = _aligned_axes(Y, squares, Phi - Phi.mean(axis=0), ridge, rank)
-    return np.asarray((Y * half) @ V @ (V.T * half))
+    return (Y * half) @ V @ (V.T * half)
 
 
 def _axes_by_solving(Psi: Array, ridge: float) -> tuple[Array, Array]:
@@ -152,9 +152,7 @@ class _Refill:
 
     def features(self, Psi: Array, other: Array) -> Array:
         """Of samples with features `Psi` of the other views; `other`: whether they have any of these."""
-        return np.asarray(
-            self.means[0] + other[:, None] * (self.means[1] + (Psi - self.mean) @ self.slopes)
-        )
+        return self.means[0] + other[:, None] * (self.means[1] + (Psi - self.mean) @ self.slopes)
 
 
 @dataclass(frozen=True)

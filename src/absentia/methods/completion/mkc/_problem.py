@@ -101,9 +101,7 @@ class KernelCoordinates:
 
     def center_rows(self, k: Array) -> Array:
         """Kernel rows `k` of new samples with the observed ones, about the origin, unit scale."""
-        return np.asarray(
-            (k - self._mean_values(k)[:, None] - self.means + self.grand) / (self.scale or 1.0)
-        )
+        return (k - self._mean_values(k)[:, None] - self.means + self.grand) / (self.scale or 1.0)
 
     def _mean_values(self, k: Array) -> Array:
         """``<mu, phi_t>`` of new samples from their rows `k`."""
@@ -111,11 +109,11 @@ class KernelCoordinates:
 
     def locate(self, k: Array) -> Array:
         """Coordinates of new samples from their rows `k` of kernel values."""
-        return np.asarray((self.center_rows(k) * self.scale) @ self.axes)
+        return (self.center_rows(k) * self.scale) @ self.axes
 
     def squared_norms(self, k: Array, diagonal: Array) -> Array:
         """Squared length, in coordinates, of new samples with rows `k` and ``k(t, t)`` in `diagonal`."""
-        return np.asarray((diagonal - 2 * self._mean_values(k) + self.grand) / (self.scale or 1.0))
+        return (diagonal - 2 * self._mean_values(k) + self.grand) / (self.scale or 1.0)
 
 
 #: How much uneven weights of views cost, in units of the views' mean square.
@@ -132,7 +130,6 @@ class MKCProblem:
     c1: float = 1.0
     c2: float = 1.0
     c3: float = 1e-3
-    on_all_samples: bool = True  # views are compared on all samples, not on those they see only
 
     @property
     def size(self) -> int:
@@ -159,15 +156,10 @@ class MKCProblem:
         """Weight of one squared kernel entry in the within-view loss of each view."""
         return np.array([self.c1 / (self.n_views * len(C) ** 2) for C in self.C])
 
-    @cached_property
-    def shared_samples(self) -> list[Array]:
-        """The samples on which each view's kernel is compared with the others'."""
-        return [np.arange(self.size)] * self.n_views if self.on_all_samples else self.visible
-
-    @cached_property
-    def between_shares(self) -> Array:
-        """Weight of one squared kernel entry in the between-view loss of each view."""
-        return np.array([self.c2 / (self.n_views * len(samples) ** 2) for samples in self.shared_samples])
+    @property
+    def between_share(self) -> float:
+        """Weight of one squared kernel entry in the between-view loss of a view."""
+        return self.c2 / (self.n_views * self.size**2)
 
     def uniform(self) -> Array:
         V = self.n_views
@@ -194,7 +186,7 @@ def make_lazy(make: Callable[[], Callable[[Point], Point]]) -> Callable[[Point],
 def disagreement_matrix(S: Array) -> Array:
     """``M`` with ``sum_v |a_v - sum_u S_vu a_u|^2 = a' M a``."""
     left = np.eye(len(S)) - S
-    return np.asarray(left.T @ left)
+    return left.T @ left
 
 
 def _simplex_minimum(H: Array) -> Array:
@@ -208,7 +200,7 @@ def _simplex_minimum(H: Array) -> Array:
     w = np.maximum(w, 0.0) / max(float(w[-1]), 1e-300)
     left = np.vstack([np.sqrt(w)[:, None] * U.T, np.ones(len(H))])
     x, _ = nnls(left, np.append(np.zeros(len(H)), 1.0))
-    return np.asarray(x / x.sum())
+    return x / x.sum()
 
 
 def _fit_row(gram: Array, v: int) -> Array:
@@ -223,18 +215,11 @@ def _fit_row(gram: Array, v: int) -> Array:
     return row
 
 
-def fit_view_weights(X: Array, where: Sequence[Array] | None = None) -> Array:
-    """View weights S that make ``sum_v |X_v - sum_u S_vu X_u|^2`` least, on rows and columns `where`."""
-    V = len(X)
-    if where is None:
-        flat = X.reshape(V, -1)
-        gram = flat @ flat.T
-        return np.stack([_fit_row(gram, v) for v in range(V)])
-    S = np.zeros((V, V))
-    for v, samples in enumerate(where):
-        flat = X[:, samples[:, None], samples].reshape(V, -1)
-        S[v] = _fit_row(flat @ flat.T, v)
-    return S
+def fit_view_weights(X: Array) -> Array:
+    """View weights S that make ``sum_v |X_v - sum_u S_vu X_u|^2`` least."""
+    flat = X.reshape(len(X), -1)
+    gram = flat @ flat.T
+    return np.stack([_fit_row(gram, v) for v in range(len(X))])
 
 
 # ------------------------------------------------- descent, with the view weights always at their best
@@ -264,7 +249,7 @@ class NewRows:
 
 
 class Variant(Protocol):
-    """One of the three objectives: where to start, what it is at a point, how to shrink, new samples."""
+    """One of the two objectives: where to start, what it is at a point, how to shrink, new samples."""
 
     problem: MKCProblem
 

@@ -174,7 +174,7 @@ def _sums(sees: Array, E: Array, extra: Array) -> Array:
     q = len(extra)
     sums = sees @ E.reshape(len(E), q * q)
     sums += extra.reshape(-1)
-    return np.asarray(sums.reshape(-1, q, q))
+    return sums.reshape(-1, q, q)
 
 
 # ------------------------------------------------------------------------------ the problem

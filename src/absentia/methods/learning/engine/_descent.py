@@ -64,7 +64,7 @@ class Descent:
         self.middle = stack.scores(eta, counted) - (stack.diagonal @ eta) * counted
         self.length = float(self.middle @ counted)
         self.bias += float(self.middle @ self.z)
-        self.squares = stack.squares @ eta + problem.ridge - 2 * self.middle + self.length
+        self.squares = stack.squares @ eta - 2 * self.middle + self.length
         self.soft = _SOFT * float(self.squares[self.squares > 0].mean()) if self.squares.any() else 1.0
         normals = stack.normals(start.z)
         self.w = np.concatenate([eta[v] * normals[v] for v in used] + [np.zeros(0)])
@@ -90,7 +90,7 @@ class Descent:
         n, width = len(self.z), min(_BLOCK, max(1, len(self.z) // 64))
         inside = self.rng.permutation(width)
         order = (width * self.rng.permutation(-(-n // width))[:, None] + inside).ravel()
-        return np.asarray(order[order < n])
+        return order[order < n]
 
 
 # ------------------------------------------------------------------------------------ compiled loops

@@ -36,7 +36,7 @@ from absentia.core import Array
 from absentia.methods.learning.engine._svm import Box, Machine, stretch_machine
 
 if TYPE_CHECKING:
-    from absentia.methods.learning.engine._factors import FactorStack
+    from absentia.methods.learning.engine._stacks import FactorStack
 
 #: What to say where Numba is not installed.
 FASTER = "pip install 'absentia[fast]' makes this about ten times faster"
@@ -57,7 +57,6 @@ class MachineProblem(NamedTuple):
     stack: FactorStack
     eta: Array
     box: Box
-    ridge: float
 
     @property
     def root(self) -> Array:
@@ -67,12 +66,12 @@ class MachineProblem(NamedTuple):
     @property
     def diagonal(self) -> Array:
         """What the kernel's diagonal has beside factors."""
-        return np.asarray(self.stack.diagonal @ self.eta + self.ridge)
+        return self.stack.diagonal @ self.eta
 
     def evaluate(self, z: Array) -> Machine:
         """The machine with coefficients `z`, or a multiple of them, its scores computed anew."""
-        scores = self.stack.scores(self.eta, z) + self.ridge * z
-        largest = float((self.stack.squares @ self.eta).max(initial=0.0)) + self.ridge
+        scores = self.stack.scores(self.eta, z)
+        largest = float((self.stack.squares @ self.eta).max(initial=0.0))
         floor = 1e-15 * float(np.abs(self.box.t).max(initial=0.0) + largest * np.abs(z).sum())
         return stretch_machine(self.box, z, scores, floor, np.inf, 0)
 
@@ -112,7 +111,6 @@ def fit_linear(
     *,
     tol: float,
     start: Array | None = None,
-    ridge: float = 0.0,
     max_passes: int = _MOST_PASSES,
 ) -> Machine:
     """Solve the dual until primal and dual differ by at most `tol` times the primal.
@@ -123,13 +121,11 @@ def fit_linear(
         Weights of the kernels.
     start : array of shape (n,), optional
         Coefficients to start from; they are made feasible first.
-    ridge : float
-        Added to the kernel's diagonal.
     max_passes : int
         Passes of coordinate descent over the samples at most.
     """
     z = box.make_feasible(start) if start is not None else np.zeros(stack.n)
-    problem = MachineProblem(stack, eta, box, ridge)
+    problem = MachineProblem(stack, eta, box)
     best = problem.evaluate(z)
     if best.gap <= tol * abs(best.primal):
         return best
@@ -243,7 +239,7 @@ def _solve_hessian(problem: MachineProblem, free: Array, J: Array, gradient: Arr
         rows = np.column_stack([problem.stack.rows(part) * root, np.ones(len(part))])
         rows /= np.sqrt(J[part])[:, None]
         H += rows.T @ rows
-    return np.asarray(scipy.linalg.cho_solve(scipy.linalg.cho_factor(H, lower=True), gradient))
+    return scipy.linalg.cho_solve(scipy.linalg.cho_factor(H, lower=True), gradient)
 
 
 def _solve_iteratively(
@@ -258,4 +254,4 @@ def _solve_iteratively(
         return np.append(x[:-1] + _normal(problem, bent), bent.sum() + held * x[-1])
 
     H = scipy.sparse.linalg.LinearOperator((len(gradient),) * 2, matvec=multiply, dtype=np.float64)
-    return np.asarray(scipy.sparse.linalg.cg(H, gradient, rtol=1e-4, maxiter=200)[0])
+    return scipy.sparse.linalg.cg(H, gradient, rtol=1e-4, maxiter=200)[0]

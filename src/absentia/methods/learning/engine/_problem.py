@@ -1,6 +1,6 @@
-"""The problem of multiple kernel learning, and what the machines at given weights say about it.
+"""The problem of multiple kernel learning, and what the machine at given weights says about it.
 
-A :class:`Point` is weights with their machines, and both bounds on the least V (see ``_solver``).  Its
+A :class:`Point` is weights with their machine, and both bounds on the least V (see ``_solver``).  Its
 coefficients alone are a :class:`Cut`: a bound on V, linear in the weights, that holds everywhere.
 
 Weights below :data:`DUST` of the largest are zero.  Where the run ends at ``tol``, what is left of a weight
@@ -26,7 +26,6 @@ from absentia.methods.learning.engine._svm import Box, Machine, evaluate_machine
 GAP = "the relative duality gap"
 DUST = 1e-6  # weights below this part of the largest are zero
 _Z_DUST = 1e-10  # the same for coefficients of samples
-Starts = Sequence[Array] | None
 _JITTER = 1e-9  # added to K_FF, relative to its diagonal; it is singular where eta sits at a vertex
 _MOST_JITTER = 1e-3
 _N_CUTS = 100  # cutting planes kept, with coefficients of
@@ -35,35 +34,32 @@ _KEPT = 5_000_000  # samples in all, but of a few planes at least
 
 @dataclass(frozen=True)
 class Problem:
-    """Kernels, where their weights may be, and the machines that share them: mostly one.
-
-    With several boxes V is the sum over their machines, one for each class, say.
-    """
+    """Kernels, where their weights may be, and the box of the machine on their sum."""
 
     stack: Stack
-    boxes: tuple[Box, ...]
+    box: Box
     region: Region
 
 
 class Cut(NamedTuple):
-    """``V(eta) >= height - eta.q / 2`` everywhere: what the coefficients of one machine say.
+    """``V(eta) >= height - eta.q / 2`` everywhere: what the coefficients `z` of one machine say.
 
     These are kept with it: at most N_CUTS for each sample, little beside a kernel.
     """
 
     height: float
     q: Array
-    coefficients: list[Array]
+    z: Array
 
 
 @dataclass(frozen=True)
 class Point:
-    """Weights, the machines at them, and what they say about V there."""
+    """Weights, the machine at them, and what it says about V there."""
 
     eta: Array
-    machines: tuple[Machine, ...]
+    machine: Machine
     kernel: Sum  # at these weights
-    R: tuple[Array, ...]  # K_p z, one column per view
+    R: Array  # K_p z, one column per view
     q: Array
     kappa: float  # the most that c.q is in the region
     vertex: Array  # where that is: the linearised V is least there
@@ -74,20 +70,16 @@ class Point:
 
     @property
     def primal(self) -> float:
-        return sum(machine.primal for machine in self.machines)
+        return self.machine.primal
 
     @property
     def dual(self) -> float:
-        return sum(machine.dual for machine in self.machines)
-
-    @property
-    def coefficients(self) -> list[Array]:
-        return [machine.z for machine in self.machines]
+        return self.machine.dual
 
     @property
     def blur(self) -> float:
         """V lies between the dual and the primal value: how far apart these are."""
-        return self.primal - self.dual
+        return self.machine.gap
 
     @property
     def gap(self) -> float:
@@ -102,54 +94,44 @@ class Point:
     @property
     def weighted(self) -> Array:
         """Which views have a weight to speak of."""
-        return np.asarray(self.eta > DUST * self.eta.max())
+        return self.eta > DUST * self.eta.max()
 
     @property
     def cut(self) -> Cut:
-        return Cut(self.height, self.q, self.coefficients)
+        return Cut(self.height, self.q, self.machine.z)
 
     @property
     def wanting(self) -> Array:
         """Which views would lower V if weight were moved to them from the others."""
-        return np.asarray(self.q * self.kappa > 2 * self.price * float(self.eta @ self.q))
+        return self.q * self.kappa > 2 * self.price * float(self.eta @ self.q)
 
 
-def evaluate(problem: Problem, eta: Array, tol: float, starts: Starts = None) -> Point:
-    """The machines at `eta` to a relative gap of `tol`, and the lower bound that they give."""
+def evaluate(problem: Problem, eta: Array, tol: float, start: Array | None = None) -> Point:
+    """The machine at `eta` to a relative gap of `tol`, and the lower bound that it gives."""
     kernel = problem.stack.weighted_sum(eta)
-    given = starts if starts is not None else [None] * len(problem.boxes)
-    machines = [kernel.fit(b, tol=tol, start=z) for b, z in zip(problem.boxes, given, strict=True)]
-    return _point(problem, eta, kernel, machines)
+    return _point(problem, eta, kernel, kernel.fit(problem.box, tol=tol, start=start))
 
 
-def _point(problem: Problem, eta: Array, kernel: Sum, machines: Sequence[Machine]) -> Point:
-    """What `machines` at `eta` say, their ``K z`` computed from the kernels of the views."""
-    products = [problem.stack.products(machine.z) for machine in machines]
-    R = tuple(columns for columns, _ in products)
-    pairs = list(zip(problem.boxes, machines, R, strict=True))
-    machines = [evaluate_machine(box, svm.z, r @ eta, svm.violation, svm.n_steps) for box, svm, r in pairs]
-    q = np.sum([energy for _, energy in products], axis=0)
+def _point(problem: Problem, eta: Array, kernel: Sum, machine: Machine) -> Point:
+    """What `machine` at `eta` says, its ``K z`` computed from the kernels of the views."""
+    box = problem.box
+    R, q = problem.stack.products(machine.z)
+    machine = evaluate_machine(box, machine.z, R @ eta, machine.violation, machine.n_steps)
     kappa, vertex, price = problem.region.highest(q)
-    linear = sum(box.linear(machine.z) for box, machine in zip(problem.boxes, machines, strict=True))
+    linear = box.linear(machine.z)
     # z scaled towards zero stays in the box, and may give the better bound
     scale = min(1.0, linear / kappa) if kappa > 0 and linear > 0 else 1.0
     lower = scale * linear - scale**2 * kappa / 2
-    largest = float(problem.stack.largest() @ eta)
-    slack = sum(rounding_error(box, svm, largest) for box, svm in zip(problem.boxes, machines, strict=True))
-    return Point(eta, tuple(machines), kernel, R, q, kappa, vertex, price, linear, lower, slack)
+    slack = rounding_error(box, machine, float(problem.stack.largest() @ eta))
+    return Point(eta, machine, kernel, R, q, kappa, vertex, price, linear, lower, slack)
 
 
-def with_coefficients(problem: Problem, point: Point, z: Starts = None) -> Point:
+def with_coefficients(problem: Problem, point: Point, z: Array | None = None) -> Point:
     """The same weights with coefficients `z` (by default its own), dust left out."""
-    given = point.coefficients if z is None else z
-    clean = [
-        box.make_feasible(without_dust(coefficients, _Z_DUST))
-        for box, coefficients in zip(problem.boxes, given, strict=True)
-    ]
-    if all(np.array_equal(a, b) for a, b in zip(clean, point.coefficients, strict=True)):
+    clean = problem.box.make_feasible(without_dust(point.machine.z if z is None else z, _Z_DUST))
+    if np.array_equal(clean, point.machine.z):
         return point
-    machines = [svm._replace(z=z) for svm, z in zip(point.machines, clean, strict=True)]
-    return _point(problem, point.eta, point.kernel, machines)
+    return _point(problem, point.eta, point.kernel, point.machine._replace(z=clean))
 
 
 def relative_gap(upper: float, lower: float) -> float:
@@ -180,11 +162,11 @@ class Candidate(NamedTuple):
 
     gap: float
     eta: Array
-    coefficients: list[Array]
+    z: Array
 
     @classmethod
     def of(cls, point: Point) -> Candidate:
-        return cls(point.gap, point.eta, point.coefficients)
+        return cls(point.gap, point.eta, point.machine.z)
 
 
 @dataclass(frozen=True)
@@ -220,7 +202,7 @@ class State:
         return self.point.gap if self.tidy else relative_gap(self.objective, self.lower)
 
 
-def initial_state(problem: Problem, eta: Array | None = None, z: Starts = None) -> State:
+def initial_state(problem: Problem, eta: Array | None = None, z: Array | None = None) -> State:
     """A first state, from given weights and coefficients if there are any."""
     point = evaluate(problem, problem.region.middle() if eta is None else eta, 1e-2, z)
     shy = np.zeros(len(point.eta), dtype=bool)
@@ -240,7 +222,7 @@ def advance(state: State, trials: Sequence[Point], promised: float, **changes: A
         state,
         point=point,
         lower=max(state.lower, *(trial.lower for trial in trials)),
-        cuts=(*state.cuts, *(trial.cut for trial in trials))[-_n_cuts(len(last.machines[0].z)) :],
+        cuts=(*state.cuts, *(trial.cut for trial in trials))[-_n_cuts(len(last.machine.z)) :],
         surest=min(state.surest, *map(Candidate.of, trials), key=lambda candidate: candidate.gap),
         n_machines=state.n_machines + len(trials),
         **changes,

@@ -9,8 +9,6 @@ minimum and takes in the most violated row, one at a time: rows that never matte
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 import scipy.linalg
 
@@ -18,14 +16,6 @@ from absentia.core import Array
 
 #: Worth of a weight, beside the largest, that pivots may pass over.
 _IDLE = 1e-10
-
-
-class Region(Protocol):
-    """Where the weights may be."""
-
-    def middle(self) -> Array: ...
-    def boundary(self, c: Array) -> Array: ...
-    def highest(self, q: Array) -> tuple[float, Array, Array]: ...
 
 
 class NormBall:
@@ -40,7 +30,7 @@ class NormBall:
     def boundary(self, c: Array) -> Array:
         """`c` as large as it can be made by a factor."""
         length = float(np.linalg.norm(c, self.p))
-        return np.asarray(c / length) if length > 0 else c
+        return c / length if length > 0 else c
 
     def highest(self, q: Array) -> tuple[float, Array, Array]:
         """The dual norm of q, where it is attained, and no prices."""
@@ -56,7 +46,7 @@ class NormBall:
         """The best weights for given ``|w_p| = eta_p sqrt(q_p)``, as ``|w_p|^(2 / (p + 1))``."""
         q = np.maximum(q, 0.0)
         best = (eta**2 * (q / max(float(q.max()), 1e-300))) ** (1 / (self.p + 1))
-        return np.asarray(best / np.linalg.norm(best, self.p)) if best.any() else eta
+        return best / np.linalg.norm(best, self.p) if best.any() else eta
 
 
 class Polytope:
@@ -76,7 +66,7 @@ class Polytope:
     @classmethod
     def of_rows(cls, observed: Array) -> Polytope:
         """``sum_p s_ip c_p <= 1`` for every sample i; rows that another row implies are left out."""
-        return cls(maximal_rows(observed))
+        return cls(_maximal_rows(observed))
 
     @property
     def m(self) -> int:
@@ -89,12 +79,12 @@ class Polytope:
     def inside(self, c: Array) -> Array:
         """`c` without what rounding put outside."""
         c = np.maximum(c, 0.0)
-        return np.asarray(c / max(1.0, float((self.P @ c).max())))
+        return c / max(1.0, float((self.P @ c).max()))
 
     def boundary(self, c: Array) -> Array:
         """`c` as large as it can be made by a factor."""
         reach = float((self.P @ c).max())
-        return np.asarray(c / reach) if reach > 0 else c
+        return c / reach if reach > 0 else c
 
     def highest(self, q: Array) -> tuple[float, Array, Array]:
         """An upper bound of ``max c.q``, which it equals but for rounding; where; and each weight's price.
@@ -130,7 +120,10 @@ class Polytope:
         self._rows, self._columns = np.arange(m, m + n), np.arange(m)
 
 
-def maximal_rows(observed: Array) -> Array:
+Region = Polytope | NormBall
+
+
+def _maximal_rows(observed: Array) -> Array:
     """Distinct rows of a boolean matrix that no other row contains, as floats."""
     rows = np.unique(observed, axis=0)
     rows = rows[np.argsort(-rows.sum(axis=1), kind="stable")]
@@ -158,7 +151,7 @@ def _raise_prices(P: Array, theta: Array, q: Array) -> Array:
             theta[row] += (q[p] - reached[p]) / P[row, p]
         reached = theta @ P
     wanted = q > 0
-    return np.asarray(theta * float((q[wanted] / reached[wanted]).max()))
+    return theta * float((q[wanted] / reached[wanted]).max())
 
 
 def _maximise(T: Array, rows: Array, columns: Array, q: Array, max_pivots: int) -> tuple[Array, Array]:

@@ -8,9 +8,14 @@ polytope ``{eta >= 0, P eta <= 1}`` (a simplex for ordinary multiple kernel lear
 p-norm.
 
 V is convex, and where z is unique differentiable: ``dV/deta_p = -q_p / 2``.  In a polytope a step is
-Newton's (``_steps``).  Where that makes no progress, machines are made more exact, ``K_FF`` less singular,
-and every other step goes where the cutting planes of all machines so far are lowest: V has
-kinks where z is not unique.  In a ball weights are updated in closed form.
+Newton's, a quadratic program in the few weights (``_stacks`` has the curvature), whose minimum may also say
+where free coefficients go, which leaves the machine at the new weights little to do.  Without curvature it
+goes towards the best vertex (Frank & Wolfe 1956).  Where that makes no progress, machines are made more
+exact, ``K_FF`` less singular, and every other step goes where the cutting planes of all machines so far are
+lowest (Kelley 1960): V has kinks where z is not unique.  Every machine bounds V from below by a function
+linear in the weights, and so does every average of machines: the bound is concave in z, so the best average
+has at least the bound of their cutting planes together (:func:`_average_coefficients`), where no machine
+may have it alone.  In a ball weights are updated in closed form (Kloft et al., JMLR 12, 2011).
 
 The relative duality gap is what stops it: any ``z`` gives the lower bound ``linear(z) - kappa(q(z)) / 2``
 with ``kappa(q) = max {c.q : c in Q}``, the machine's primal value at eta an upper one.  On the way the best
@@ -24,11 +29,13 @@ samples that no weighted view reaches get other coefficients (:func:`_rebalance`
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+import scipy.optimize
+import scipy.sparse
 
 from absentia.core import Array
 from absentia.core.optimize import Callback, Solution, StoppingRule, iterate
@@ -38,28 +45,21 @@ from absentia.methods.learning.engine._problem import (
     Cut,
     Point,
     Problem,
-    Starts,
     State,
+    advance,
     evaluate,
     initial_state,
     lift_small_weights,
+    next_tolerance,
     relative_gap,
     with_coefficients,
     without_dust,
 )
 from absentia.methods.learning.engine._regions import NormBall, Polytope
 from absentia.methods.learning.engine._stacks import Stack
-from absentia.methods.learning.engine._steps import (
-    average_coefficients,
-    cutting_step,
-    lowest_model,
-    newton_step,
-    norm_step,
-    pair_weights,
-    pairing_step,
-)
 from absentia.methods.learning.engine._svm import Box
 
+_MOST_ROWS = 20_000  # of a linear program
 _MOST_REFUSED = 12
 _WAIT = 4  # steps from one attempt to end to the next
 
@@ -71,7 +71,7 @@ def solve(
     max_iter: int = 200,
     callback: Callback | None = None,
     eta: Array | None = None,
-    z: Starts = None,
+    z: Array | None = None,
 ) -> Solution[State]:
     """Minimise V over the region to a relative duality gap of `tol`, from `eta` and `z` if given."""
 
@@ -93,7 +93,7 @@ def solve(
     end = solution.state
     if not end.tidy:
         ends = itertools.islice(_ending_attempts(problem, end, tol), 2)
-        end = finish(end, min(ends, key=lambda point: point.gap))
+        end = _finish(end, min(ends, key=lambda point: point.gap))
     return replace(solution, state=end)
 
 
@@ -101,11 +101,164 @@ def _take_step(problem: Problem, state: State, tol: float) -> State:
     """One step."""
     region = problem.region
     if isinstance(region, NormBall):
-        return norm_step(problem, region, state, tol)
-    assert isinstance(region, Polytope)
+        return _norm_step(problem, region, state, tol)
     if state.care < 2 or state.care % 2:
-        return newton_step(problem, region, state, tol)
-    return (pairing_step if state.care % 4 == 0 else cutting_step)(problem, region, state, tol)
+        return _newton_step(problem, region, state, tol)
+    return (_pairing_step if state.care % 4 == 0 else _cutting_step)(problem, region, state, tol)
+
+
+# ------------------------------------------------------------------------------------ steps of weights
+
+
+def _norm_step(problem: Problem, region: NormBall, state: State, tol: float) -> State:
+    """Weights in closed form from the machine, then the machine again."""
+    point = state.point
+    exact = max(0.02 * state.gap, 0.2 * tol)
+    trial = evaluate(problem, region.update(point.eta, point.q), exact, point.machine.z)
+    return advance(state, [trial], 0.0)
+
+
+def _newton_step(problem: Problem, region: Polytope, state: State, tol: float) -> State:
+    """One step of Newton's method, or of Frank and Wolfe's where there is no curvature."""
+    point = state.point
+    bend = point.kernel.response(problem.box, point.machine, point.R, state.jitter)
+    trials: list[Point] = []
+    shy, length, d = state.shy, 0.0, None
+    while len(trials) < 6:
+        if d is None:
+            d, length = _direction(region, point, bend.H, shy)
+            slope, quadratic = float(point.gradient @ d), float(d @ bend.H @ d)
+        promised = -length * slope - length**2 * quadratic / 2
+        eta = region.inside(point.eta + length * d)
+        start = point.machine.z.copy()
+        start[bend.free] -= bend.follow @ (length * d)
+        trial = evaluate(problem, eta, next_tolerance(state, promised, tol), start)
+        trials.append(trial)
+        lost = (trial.eta < 0.1 * point.eta) & point.weighted & trial.wanting & ~shy
+        if lost.any():
+            shy, d = shy | lost, None
+            continue
+        wanted = point.dual + 1e-4 * length * slope + 0.1 * trial.blur
+        if trial.dual <= wanted:
+            break
+        if trial.dual <= wanted + point.blur and trial.blur < point.blur:
+            return _sharpen(problem, state, trials, trial.blur / trial.primal)
+        # the minimum of the parabola through both values and the slope
+        rise = trial.dual - point.dual - length * slope
+        length *= min(max(-slope * length / (2 * rise), 0.1), 0.5)
+    return advance(state, trials, promised, shy=shy)
+
+
+def _sharpen(problem: Problem, state: State, trials: Sequence[Point], tol: float) -> State:
+    """The same weights with more exact machines, against which steps can be judged; or a better trial."""
+    point = min(trials, key=lambda trial: trial.primal)
+    if point.primal >= state.objective:
+        point = evaluate(problem, state.point.eta, tol, state.point.machine.z)
+    return advance(state, [*trials, point], 0.0)
+
+
+def _direction(region: Polytope, point: Point, H: Array, shy: Array) -> tuple[Array, float]:
+    """Which way and how far to go."""
+    if np.trace(H) > 0:
+        d = _newton_direction(region, point, H, shy)
+        if point.gradient @ d < 0:
+            return d, 1.0
+    d = point.vertex - point.eta
+    slope, bend = float(point.gradient @ d), float(d @ H @ d)
+    return d, min(1.0, -slope / bend) if bend > 0 else 1.0
+
+
+def _newton_direction(region: Polytope, point: Point, H: Array, shy: Array) -> Array:
+    """From eta to the minimum of the quadratic model over the polytope; shy weights shrink by halves."""
+    scale = float(np.trace(H)) / len(H)
+    lifted = H / scale + 1e-8 * np.eye(len(H))
+    floor = np.where(shy & point.weighted, 0.3 * point.eta, 0.0)
+    return region.nearest(lifted, point.gradient / scale - lifted @ point.eta, floor) - point.eta
+
+
+# -------------------------------------------------------------------------------------- cutting planes
+
+
+def _lowest_model(
+    region: Polytope, cuts: Sequence[Cut], centre: Array | None = None, radius: float = np.inf
+) -> tuple[Array, Array, float]:
+    """Where in the region, near `centre`, the largest of the cuts is least; their shares in it; how low."""
+    heights, Q = np.array([c.height for c in cuts]), np.array([c.q for c in cuts])
+    n, k, m = len(region.P), len(Q), region.m
+    centre = np.zeros(m) if centre is None else centre
+    scale = float(np.abs(heights).max())
+    rows = np.block([[-Q / (2 * scale), -np.ones((k, 1))], [region.P, np.zeros((n, 1))]])
+    limits = np.concatenate([-heights / scale, np.ones(n)])
+    bounds = [(max(0.0, c - radius), c + radius) for c in centre] + [(None, None)]
+    solution = scipy.optimize.linprog(np.r_[np.zeros(m), 1.0], rows, limits, bounds=bounds, method="highs")
+    if solution.x is None:
+        return centre, np.full(k, 1 / k), float(heights.min())
+    share = np.maximum(-solution.ineqlin.marginals[:k], 0.0)
+    return solution.x[:m], share / max(float(share.sum()), 1e-300), scale * float(solution.x[m])
+
+
+def _average_coefficients(region: Polytope, cuts: Sequence[Cut]) -> Array:
+    """The average of machines' coefficients with the best lower bound, as far as cuts can tell."""
+    return _lowest_model(region, cuts)[1] @ np.array([c.z for c in cuts])
+
+
+def _cutting_step(problem: Problem, region: Polytope, state: State, tol: float) -> State:
+    """To the lowest place that all machines so far allow, near the best point."""
+    point, cuts = state.point, state.cuts
+    _, share, _ = _lowest_model(region, cuts)
+    height, q = share @ np.array([c.height for c in cuts]), share @ np.array([c.q for c in cuts])
+    bound = float(height) - region.highest(q)[0] / 2
+    eta, _, value = _lowest_model(region, cuts, point.eta, state.radius * float(point.eta.max()))
+    promised = point.dual - value
+    exact = next_tolerance(state, max(promised, 0.0), tol)
+    trial = evaluate(problem, region.inside(eta), exact, point.machine.z)
+    better = trial.primal < point.primal - 0.1 * promised
+    radius = min(state.radius * 2, 1.0) if better else state.radius / 2
+    return advance(replace(state, lower=max(state.lower, bound)), [trial], promised, radius=radius)
+
+
+def _pairing_step(problem: Problem, region: Polytope, state: State, tol: float) -> State:
+    """To the weights that suit the best average of all machines so far: see :func:`_fitting_weights`."""
+    mean = _average_coefficients(region, state.cuts)
+    trials = _pair_weights(problem, region, mean, next_tolerance(state, 0.0, tol))
+    return advance(state, trials, 0.0) if trials else _cutting_step(problem, region, state, tol)
+
+
+def _pair_weights(problem: Problem, region: Polytope, z: Array, exact: float) -> list[Point]:
+    """Coefficients `z` with the weights that suit them best, and the machines at these weights.
+
+    None if samples are too many for a linear program with a row for each.
+    """
+    if problem.stack.n > _MOST_ROWS:
+        return []
+    eta = region.boundary(without_dust(_fitting_weights(problem, region, z)))
+    if not eta.any():
+        return []
+    machine = evaluate(problem, eta, exact, z)
+    return [with_coefficients(problem, machine, z), with_coefficients(problem, machine)]
+
+
+def _fitting_weights(problem: Problem, region: Polytope, z: Array) -> Array:
+    """The weights with the least primal value for given coefficients.
+
+    An average of machines that has the best lower bound need not be good at the weights at hand: where
+    coefficients with wide bounds hang on a view of little weight, a score slightly off costs much.  But
+    its bound does not depend on weights, and scores are linear in these: the least ``1/2 eta.q + sum_i
+    loss_i(R eta + b)`` is a linear program, in a weight for each view, a bias, and a violation for each
+    loss.
+    """
+    box, m = problem.box, region.m
+    R, q = problem.stack.products(z)
+    scores = np.column_stack([R, np.ones(len(R))])
+    up, down = box.hi > 0, box.lo < 0
+    A, slack_cost = np.vstack([-scores[up], scores[down]]), np.concatenate([box.hi[up], -box.lo[down]])
+    bound = np.column_stack([region.P, np.zeros(len(region.P))])
+    A = scipy.sparse.bmat([[A, -scipy.sparse.eye(len(A))], [scipy.sparse.csr_matrix(bound), None]])
+    cost = np.concatenate([q / 2, [0.0], slack_cost])
+    free = [(0, None)] * m + [(None, None)] + [(0, None)] * len(slack_cost)
+    limit = np.concatenate([box.eps - box.t[up], box.eps + box.t[down], np.ones(len(bound))])
+    solution = scipy.optimize.linprog(cost / cost.max(), A.tocsr(), limit, bounds=free, method="highs")
+    return np.zeros(m) if solution.x is None else solution.x[:m]
 
 
 # -------------------------------------------------------------------------------------- how a run ends
@@ -117,10 +270,10 @@ def _try_to_end(problem: Problem, state: State, tol: float) -> State:
     for point in _ending_attempts(problem, state, tol):
         tried.append(point)
         if point.gap <= tol:
-            return finish(state, point)
+            return _finish(state, point)
     end = min(tried, key=lambda point: point.gap)
     if state.n_refused >= _MOST_REFUSED:  # optimal as machines together show, but no pair shows it alone
-        return finish(state, end)
+        return _finish(state, end)
     return replace(
         state,
         surest=min(state.surest, Candidate.of(end), key=lambda candidate: candidate.gap),
@@ -133,27 +286,27 @@ def _ending_attempts(problem: Problem, state: State, tol: float) -> Iterator[Poi
     """Points that may have a gap of their own as small as the one that several machines have together."""
     end = _clean_candidate(problem, state.surest, 0.2 * tol)
     yield end
-    yield with_coefficients(problem, end, state.surest.coefficients)
+    yield with_coefficients(problem, end, state.surest.z)
     if not isinstance(problem.region, Polytope):
         return
     raised = lift_small_weights(state.surest.eta)
     if raised is not state.surest.eta:
         there = _clean_candidate(problem, state.surest._replace(eta=raised), 0.2 * tol)
-        yield with_coefficients(problem, there, state.surest.coefficients)
+        yield with_coefficients(problem, there, state.surest.z)
     yield _rebalance(problem, problem.region, end, tol)
-    mean = average_coefficients(problem.region, state.cuts)
+    mean = _average_coefficients(problem.region, state.cuts)
     yield with_coefficients(problem, end, mean)
-    yield from pair_weights(problem, problem.region, mean, 0.02 * tol)
+    yield from _pair_weights(problem, problem.region, mean, 0.02 * tol)
     yield _clean_candidate(problem, Candidate(0.0, state.point.eta, mean), 0.02 * tol)
 
 
 def _clean_candidate(problem: Problem, candidate: Candidate, exact: float) -> Point:
-    """Weights and coefficients without dust, and the machines and bounds that go with those."""
+    """Weights and coefficients without dust, and the machine and bounds that go with those."""
     eta = problem.region.boundary(without_dust(candidate.eta))
-    return with_coefficients(problem, evaluate(problem, eta, exact, candidate.coefficients))
+    return with_coefficients(problem, evaluate(problem, eta, exact, candidate.z))
 
 
-def finish(state: State, point: Point) -> State:
+def _finish(state: State, point: Point) -> State:
     """The end: this point, with the gap that it has by itself; raises if its bounds contradict."""
     lower = point.height - point.kappa / 2
     if not point.primal - lower >= -point.rounding:  # NaN too
@@ -173,23 +326,20 @@ def _rebalance(problem: Problem, region: Polytope, point: Point, tol: float) -> 
     a machine over these few samples alone, with the kernel ``sum_p c_p K_p``.
     """
     loose = np.setdiff1d(np.arange(problem.stack.n), problem.stack.samples_with(point.eta > 0))
-    pairs = zip(problem.boxes, point.machines, strict=True)
-    parts = [_Loose.of(problem.stack, box, machine.z, loose) for box, machine in pairs]
-    if not any(part.movable for part in parts):
+    part = _Loose.of(problem.stack, problem.box, point.machine.z, loose)
+    if len(part.loose) < 2:
         return point
     cuts, best = [point.cut], point
     for _ in range(3 * region.m + 10):
-        c, _, _ = lowest_model(region, cuts)
+        c, _, _ = _lowest_model(region, cuts)
         best = min(
             best,
-            with_coefficients(problem, point, average_coefficients(region, cuts)),
+            with_coefficients(problem, point, _average_coefficients(region, cuts)),
             key=lambda candidate: candidate.gap,
         )
         if best.gap <= 0.5 * tol:
             break
-        moves = [part.move(c) for part in parts]
-        z = [coefficients for _, _, coefficients in moves]
-        cut = Cut(sum(h for h, _, _ in moves), np.sum([q for _, q, _ in moves], axis=0), z)
+        cut = part.move(c)
         cuts.append(cut)
         if relative_gap(point.primal, cut.height - float(c @ cut.q) / 2) > 1.1 * tol:
             break  # no bound is above that
@@ -197,7 +347,7 @@ def _rebalance(problem: Problem, region: Polytope, point: Point, tol: float) -> 
 
 
 class _Loose(NamedTuple):
-    """One machine's coefficients of the samples that no weighted view reaches, and how to choose them anew.
+    """Coefficients of the samples that no weighted view reaches, and how to choose them anew.
 
     With d on those samples alone ``q_p(z + d) = q_p(z) + 2 r_p'd + d' K_p d``, ``r_p = K_p z``.
     """
@@ -221,18 +371,12 @@ class _Loose(NamedTuple):
         t = box.t[free] - box.eps * np.sign(z[free])
         return cls(stack.restrict(free), Box(t, lo - z[free], hi - z[free]), z, free, box, R[free], q)
 
-    @property
-    def movable(self) -> bool:
-        return len(self.loose) > 1
-
-    def move(self, c: Array) -> tuple[float, Array, Array]:
-        """The best coefficients for weights `c`: their linear term, ``q`` and themselves."""
-        if not self.movable:
-            return self.box_of_all.linear(self.z), self.q, self.z
+    def move(self, c: Array) -> Cut:
+        """What the best coefficients for weights `c` say."""
         box = self.box._replace(t=self.box.t - self.r @ c)
         d = self.stack.weighted_sum(c).fit(box, tol=1e-3).z
         z = self.z.copy()
         lo, hi = self.box_of_all.lo[self.loose], self.box_of_all.hi[self.loose]
         z[self.loose] = np.clip(z[self.loose] + d, lo, hi)
         energy = self.stack.products(d)[1]
-        return self.box_of_all.linear(z), self.q + 2 * (d @ self.r) + energy, z
+        return Cut(self.box_of_all.linear(z), self.q + 2 * (d @ self.r) + energy, z)

@@ -1,28 +1,45 @@
 """Several kernels over the same samples, their weighted sum, and how a machine on it answers to weights.
 
-A stack holds each kernel over the samples that have the view.  At given weights it makes a sum, on which
-machines are fitted.  While the same coefficients F stay free, ``z`` and so the gradient of V (``_solver``)
-are smooth in the weights: with ``R = [K_p z]_F``, ``A = K_FF^-1`` and ``B = A - A 1 1' A / (1' A 1)``,
+A stack holds each kernel over the samples that have the view, as an array (:class:`KernelStack`) or by
+factors, ``K_p = Phi_p Phi_p'``, none of them ever formed (:class:`FactorStack`).  At given weights it makes
+a sum, on which machines are fitted.  While the same coefficients F stay free, ``z`` and so the gradient of
+V (``_solver``) are smooth in the weights: with ``R = [K_p z]_F``, ``A = K_FF^-1`` and
+``B = A - A 1 1' A / (1' A 1)``,
 
     d^2 V / d eta^2 = R' B R,        dz_F = -B R d eta.
 
-:class:`_DenseSum` is just that; stacks of factors are in ``_factors``.
+:class:`_DenseSum` is just that.
+
+Everything about factors takes time and memory linear in the samples.  They stay where they are, in single
+or double precision, in memory or mapped from a file; sums over samples are in double precision.  From
+factors a machine is known less exactly than from a kernel, and which of a million coefficients are free in
+the end hardly at all.  But the sum of so many losses is nearly smooth where they have kinks: over a step
+that moves scores by some Delta, the samples N that lie so near theirs bend it as a quadratic of curvature
+``1 / J_i = (hi_i - lo_i) / 2 Delta`` would, and ``A = (K_NN + J)^-1``.  That is what :class:`_FactorSum`
+has, through matrices as large as there are factors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
 
-from absentia.core import Array
+from absentia.core import Array, get_factors
 from absentia.data import KernelViews
+from absentia.methods.learning.engine._linear import fit_linear
 from absentia.methods.learning.engine._svm import Box, Machine, fit_machine, product
 
 _ROWS = 64  # of a kernel added to a sum at a time
 _CHUNK = 2**22  # numbers held at a time for the inner products of kernels
+_FACTOR_CHUNK = 4096  # samples whose factors of all views are held at a time
+_FACTOR_ROWS = 1024  # of one view's factors brought to double precision at a time
+_NEAR = 0.05  # share of the samples that count as near their kinks
+_MOST_NEAR = 20_000  # of them that are looked at
 
 
 class Response(NamedTuple):
@@ -37,7 +54,7 @@ class Response(NamedTuple):
         return cls(np.zeros((m, m)), np.zeros(0, dtype=np.int64), np.zeros((0, m)))
 
 
-class Alignments(NamedTuple):
+class _Alignments(NamedTuple):
     """Inner products of kernels centred over the samples that count."""
 
     M: Array  # of the kernels with one another
@@ -45,28 +62,24 @@ class Alignments(NamedTuple):
     spread: Array  # with the identity: tr H K_p H
 
 
-class Sum(Protocol):
-    """``sum_p eta_p K_p``, perhaps with something added to its diagonal."""
+class _StackedViews:
+    """Views over the same n samples; `index` are the samples of each, zero stands for all others."""
 
-    largest: float  # its largest value
-
-    def fit(self, box: Box, *, tol: float, start: Array | None = None) -> Machine: ...
-    def response(self, box: Box, machine: Machine, R: Array, jitter: float) -> Response: ...
-
-
-class Stack(Protocol):
-    """Several kernels over the same n samples, zero wherever a sample lacks the view."""
-
+    index: list[Array]
     n: int
 
-    def __len__(self) -> int: ...
-    def weighted_sum(self, eta: Array, ridge: float = 0.0) -> Sum: ...
-    def products(self, z: Array) -> tuple[Array, Array]: ...
-    def restrict(self, samples: Array) -> Stack: ...
-    def rescale(self, scale: Array) -> Stack: ...
-    def centred_products(self, y: Array, counted: Array) -> Alignments: ...
-    def samples_with(self, views: Array) -> Array: ...
-    def largest(self) -> Array: ...
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def samples_with(self, views: Array) -> Array:
+        """Samples that have one of the `views` (True = this one)."""
+        indices = [index for index, wanted in zip(self.index, views, strict=True) if wanted]
+        return np.unique(np.concatenate([*indices, np.zeros(0, dtype=np.int64)]))
+
+    def _restrict_index(self, samples: Array) -> tuple[list[Array], list[Array]]:
+        """Which rows of each view are of these `samples`, given in rising order, and where among these."""
+        kept = [np.isin(rows, samples, assume_unique=True) for rows in self.index]
+        return kept, [np.searchsorted(samples, rows[k]) for rows, k in zip(self.index, kept, strict=True)]
 
 
 class _DenseSum:
@@ -103,14 +116,12 @@ def cholesky_with_jitter(K: Array, jitter: float) -> Array:
         lifted = K.copy()
         lifted[np.diag_indices_from(lifted)] += jitter * level
         try:
-            return np.asarray(
-                scipy.linalg.cholesky(lifted, lower=True, overwrite_a=True, check_finite=False)
-            )
+            return scipy.linalg.cholesky(lifted, lower=True, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError:
             jitter *= 100
 
 
-class KernelStack:
+class KernelStack(_StackedViews):
     """Kernels over n samples: each an array over the samples `index` that have the view, zero elsewhere.
 
     Sums are in single precision if all kernels are, which halves the memory beside the kernels.
@@ -138,9 +149,6 @@ class KernelStack:
             blocks.append(kernels.block(name)[np.ix_(moved, moved)])
         return cls(blocks, [np.sort(rank[samples]) for samples in index], len(kernels))
 
-    def __len__(self) -> int:
-        return len(self.blocks)
-
     def combine(self, eta: Array) -> Array:
         """``sum_p eta_p K_p``."""
         total = np.zeros((self.n, self.n), dtype=self.dtype)
@@ -152,13 +160,9 @@ class KernelStack:
                 total[rows] += part
         return total
 
-    def weighted_sum(self, eta: Array, ridge: float = 0.0) -> _DenseSum:
-        """``sum_p eta_p K_p + ridge I``, for machines to be learned on."""
-        K = self.combine(eta)
-        if ridge:
-            K = K.astype(np.float64, copy=False)
-            K[np.diag_indices_from(K)] += ridge
-        return _DenseSum(K)
+    def weighted_sum(self, eta: Array) -> _DenseSum:
+        """``sum_p eta_p K_p``, for machines to be learned on."""
+        return _DenseSum(self.combine(eta))
 
     def products(self, z: Array) -> tuple[Array, Array]:
         """``K_p z``, one column per view, and ``q_p = z' K_p z``; in double precision."""
@@ -169,9 +173,8 @@ class KernelStack:
 
     def restrict(self, samples: Array) -> KernelStack:
         """The same views of these `samples` only, given in rising order."""
-        kept = [np.isin(rows, samples, assume_unique=True) for rows in self.index]
+        kept, index = self._restrict_index(samples)
         blocks = [block[np.ix_(k, k)] for block, k in zip(self.blocks, kept, strict=True)]
-        index = [np.searchsorted(samples, rows[k]) for rows, k in zip(self.index, kept, strict=True)]
         return KernelStack(blocks, index, len(samples))
 
     def rescale(self, scale: Array) -> KernelStack:
@@ -180,7 +183,7 @@ class KernelStack:
         blocks = [block * scale[rows][:, None] * scale[rows] for block, rows in pairs]
         return KernelStack(blocks, self.index, self.n)
 
-    def centred_products(self, y: Array, counted: Array) -> Alignments:
+    def centred_products(self, y: Array, counted: Array) -> _Alignments:
         """Inner products of the centred kernels, over the samples that count."""
         m, n = len(self), len(counted)
         mean_weight, centred = np.zeros((2, self.n))
@@ -199,7 +202,7 @@ class KernelStack:
         spread = [
             np.diagonal(block)[seen[i]].sum() - n * (mean @ mean_weight) for block, i, mean in triples
         ]
-        return Alignments(M, self.products(centred)[1], np.array(spread, dtype=np.float64))
+        return _Alignments(M, self.products(centred)[1], np.array(spread, dtype=np.float64))
 
     def _zero_filled(self, p: int, rows: Array) -> Array:
         """Rows of a kernel, zero where the view is absent."""
@@ -210,11 +213,226 @@ class KernelStack:
         result[np.ix_(positions >= 0, self.index[p])] = self.blocks[p][positions[positions >= 0]]
         return result
 
-    def samples_with(self, views: Array) -> Array:
-        """Samples that have one of the `views` (True = this one)."""
-        indices = [index for index, wanted in zip(self.index, views, strict=True) if wanted]
-        return np.unique(np.concatenate([*indices, np.zeros(0, dtype=np.int64)]))
-
     def largest(self) -> Array:
         """Every kernel's largest value, which lies on its diagonal."""
         return np.array([np.diagonal(block).max(initial=0.0) for block in self.blocks], dtype=np.float64)
+
+
+# ------------------------------------------------------------------------------------ kernels by factors
+
+
+class FactorStack(_StackedViews):
+    """Kernels over n samples: each by the factors of the samples that have the view, zero elsewhere.
+
+    Parameters
+    ----------
+    factors : sequence of ndarray of shape (n_p, d_p)
+        Contiguous rows; those of all views are brought to one precision if they differ.
+    index : sequence of ndarray
+        The samples of each view's rows.
+    n : int
+        Number of samples.
+    diagonal : ndarray of shape (n, views), optional
+        What is added to the diagonal of each kernel.
+    scale : ndarray of shape (n,), optional
+        What each sample's rows and columns are to be multiplied by; factors stay as they are.
+    """
+
+    def __init__(
+        self,
+        factors: Sequence[Array],
+        index: Sequence[Array],
+        n: int,
+        diagonal: Array | None = None,
+        scale: Array | None = None,
+    ) -> None:
+        dtype = np.result_type(np.float32, *(Phi.dtype for Phi in factors))
+        self.factors = [np.ascontiguousarray(Phi, dtype=dtype) for Phi in factors]
+        self.index = [np.ascontiguousarray(i, dtype=np.int64) for i in index]
+        self.n, self.dtype = n, dtype
+        self.scale = np.ones(n) if scale is None else scale
+        self._diagonal = np.zeros((n, len(self.factors))) if diagonal is None else diagonal
+
+    @classmethod
+    def of(cls, kernels: KernelViews, order: Array | None = None) -> FactorStack:
+        """The factors of square KernelViews, not copied; the samples in another `order` if one is given."""
+        index = [np.flatnonzero(seen) for seen in kernels.observed.T]
+        if order is not None:
+            rank = np.argsort(order)
+            index = [rank[samples] for samples in index]
+        parts = [get_factors(kernels.operator(name)) for name in kernels.names]
+        diagonal = np.zeros(kernels.observed.shape)
+        for v, part in enumerate(parts):
+            diagonal[index[v], v] = 0.0 if part.own is None else part.own
+        return cls([part.Phi for part in parts], index, len(kernels), diagonal)
+
+    @cached_property
+    def place(self) -> Array:
+        """Where in each view's factors a sample's row is, samples x views; -1: nowhere."""
+        place = np.full((self.n, len(self)), -1, dtype=np.int32)
+        for v, samples in enumerate(self.index):
+            place[samples, v] = np.arange(len(samples))
+        return place
+
+    @cached_property
+    def diagonal(self) -> Array:
+        """What is added to the diagonal of each kernel, samples x views."""
+        return self._diagonal * self.scale[:, None] ** 2
+
+    @cached_property
+    def squares(self) -> Array:
+        """``k_p(i, i)``, samples x views."""
+        squares = np.zeros((self.n, len(self)))
+        for v, (Phi, samples) in enumerate(zip(self.factors, self.index, strict=True)):
+            squares[samples, v] = np.einsum("ij,ij->i", Phi, Phi, dtype=np.float64)
+        return squares * self.scale[:, None] ** 2 + self.diagonal
+
+    def largest(self) -> Array:
+        """Every kernel's largest value, which lies on its diagonal."""
+        return self.squares.max(axis=0, initial=0.0)
+
+    def normals(self, z: Array) -> list[Array]:
+        """``u_p = Phi_p' z`` of every view."""
+        z = z * self.scale
+        return [
+            _transposed_product(Phi, z[samples])
+            for Phi, samples in zip(self.factors, self.index, strict=True)
+        ]
+
+    def weighted_sum(self, eta: Array) -> _FactorSum:
+        """``sum_p eta_p K_p``, for machines to be learned on."""
+        return _FactorSum(self, eta)
+
+    def products(self, z: Array) -> tuple[Array, Array]:
+        """``K_p z``, one column per view, and ``q_p = z' K_p z``; in double precision."""
+        normals = self.normals(z)
+        R = np.zeros((len(self), self.n))
+        for row, Phi, samples, u in zip(R, self.factors, self.index, normals, strict=True):
+            row[samples] = product(Phi, u)
+        R = R.T * self.scale[:, None] + self.diagonal * z[:, None]
+        return R, np.array([float(u @ u) for u in normals]) + z**2 @ self.diagonal
+
+    def scores(self, eta: Array, z: Array) -> Array:
+        """``sum_p eta_p K_p z``."""
+        scores, scaled = np.zeros(self.n), z * self.scale
+        for weight, Phi, samples in zip(eta, self.factors, self.index, strict=True):
+            if weight > 0:
+                scores[samples] += product(Phi, weight * _transposed_product(Phi, scaled[samples]))
+        return scores * self.scale + (self.diagonal @ eta) * z
+
+    def factor_scores(self, w: Array) -> Array:
+        """``sum_p Phi_p w_p``, where `w` has one number for every factor of all views."""
+        scores, ends = np.zeros(self.n), np.cumsum([0, *(Phi.shape[1] for Phi in self.factors)])
+        for Phi, samples, (a, b) in zip(self.factors, self.index, pairwise(ends), strict=True):
+            if w[a:b].any():
+                scores[samples] += product(Phi, w[a:b])
+        return scores * self.scale
+
+    def roots(self, eta: Array) -> Array:
+        """``sqrt(eta)`` of every factor of all views."""
+        return np.sqrt(np.repeat(eta, [Phi.shape[1] for Phi in self.factors]))
+
+    def rows(self, samples: Array) -> Array:
+        """The factors of some samples side by side, zero where a view is absent; in double precision."""
+        parts = []
+        for v, Phi in enumerate(self.factors):
+            place = self.place[samples, v]
+            part = np.zeros((len(samples), Phi.shape[1]))
+            part[place >= 0] = Phi[place[place >= 0]]
+            parts.append(part)
+        return np.hstack(parts) * self.scale[samples, None]
+
+    def restrict(self, samples: Array) -> FactorStack:
+        """The same views of these `samples` only, given in rising order."""
+        kept, index = self._restrict_index(samples)
+        factors = [Phi[k] for Phi, k in zip(self.factors, kept, strict=True)]
+        return FactorStack(factors, index, len(samples), self._diagonal[samples], self.scale[samples])
+
+    def rescale(self, scale: Array) -> FactorStack:
+        """The same with every sample's factors multiplied by `scale`."""
+        return FactorStack(self.factors, self.index, self.n, self._diagonal, self.scale * scale)
+
+    def centred_products(self, y: Array, counted: Array) -> _Alignments:
+        """Inner products of the centred kernels, over the samples that count."""
+        ends = np.cumsum([0, *(Phi.shape[1] for Phi in self.factors)])
+        parts, n = [slice(a, b) for a, b in pairwise(ends)], len(counted)
+        centred, diagonal = y[counted] - y[counted].mean(), self.diagonal[counted]
+        mean, T, along = np.zeros(ends[-1]), np.zeros((ends[-1], ends[-1])), np.zeros(ends[-1])
+        pieces = [slice(a, a + _FACTOR_CHUNK) for a in range(0, n, _FACTOR_CHUNK)]
+        for piece in pieces:
+            mean += self.rows(counted[piece]).sum(axis=0) / n
+        beside = np.zeros((len(parts), len(parts)))  # of factors and diagonals
+        for piece in pieces:
+            rows = self.rows(counted[piece]) - mean
+            T += rows.T @ rows
+            along += centred[piece] @ rows
+            beside += np.array([(rows[:, p] ** 2).sum(axis=1) for p in parts]) @ diagonal[piece]
+        M = np.array([[float((T[p, q] ** 2).sum()) for q in parts] for p in parts]) + beside + beside.T
+        total = diagonal.sum(axis=0)
+        M += (1 - 2 / n) * diagonal.T @ diagonal + np.outer(total, total) / n**2
+        a = np.array([float(along[p] @ along[p]) for p in parts]) + centred**2 @ diagonal
+        spread = np.array([float(np.trace(T[p, p])) for p in parts]) + (1 - 1 / n) * total
+        return _Alignments(M, a, spread)
+
+
+class _FactorSum:
+    """The sum by the factors of its kernels, never formed."""
+
+    def __init__(self, stack: FactorStack, eta: Array) -> None:
+        self.stack, self.eta = stack, eta
+        self.largest = float((stack.squares @ eta).max(initial=0.0))
+
+    def fit(self, box: Box, *, tol: float, start: Array | None = None) -> Machine:
+        """The machine on it, to a relative gap of `tol`."""
+        return fit_linear(self.stack, self.eta, box, tol=tol, start=start)
+
+    def response(self, box: Box, machine: Machine, R: Array, jitter: float) -> Response:
+        """How V bends; coefficients stay where they are."""
+        m = R.shape[1]
+        near, give = self._near(box, machine)
+        if len(near) < 2:
+            return Response.none(m)
+        Phi, root = self.stack.rows(near), self.stack.roots(self.eta)
+        bent = Phi / give[:, None]
+        # products of A with the columns of R and with 1, by Woodbury's identity
+        sides = np.column_stack([R[near], np.ones(len(near))])
+        inner = np.eye(len(root)) + root[:, None] * (bent.T @ Phi) * root
+        L = scipy.linalg.cholesky(inner, lower=True)
+        Y = scipy.linalg.solve_triangular(L, root[:, None] * (bent.T @ sides), lower=True)
+        plain = (sides / give[:, None]).T @ sides
+        A = plain - Y.T @ Y
+        H = A[:-1, :-1] - np.outer(A[-1, :-1], A[-1, :-1]) / A[-1, -1] if A[-1, -1] > 0 else A[:-1, :-1]
+        values, vectors = np.linalg.eigh((H + H.T) / 2)
+        none = Response.none(m)
+        return none._replace(H=vectors * np.maximum(values, 0.0) @ vectors.T)
+
+    def _near(self, box: Box, machine: Machine) -> tuple[Array, Array]:
+        """Samples near their kinks, some of them if there are very many, and how much each gives."""
+        held = np.flatnonzero((box.hi > box.lo) & (self.stack.squares @ self.eta > 0))
+        rest = box.t[held] - machine.scores[held] - machine.bias
+        distance = np.abs(np.abs(rest) - box.eps)
+        least = 5 * sum(Phi.shape[1] for Phi in self.stack.factors)
+        wanted = min(len(held), max(int(_NEAR * len(held)), least))
+        if wanted < 2:
+            return held[:0], distance[:0]
+        reach = float(np.partition(distance, wanted - 1)[wanted - 1])
+        near = held[distance <= reach]
+        sampled = near[:: -(-len(near) // _MOST_NEAR)]
+        floor = 1e-12 * float(np.abs(box.t).max())
+        give = 2 * max(reach, floor) / (box.hi[sampled] - box.lo[sampled])
+        give += self.stack.diagonal[sampled] @ self.eta
+        return sampled, give * (len(sampled) / len(near))
+
+
+def _transposed_product(Phi: Array, z: Array) -> Array:
+    """``Phi' z`` in double precision; parts of the factors with zero coefficients only are not read."""
+    total = np.zeros(Phi.shape[1])
+    for a in range(0, len(Phi), _FACTOR_ROWS):
+        part = z[a : a + _FACTOR_ROWS]
+        if part.any():
+            total += part @ Phi[a : a + _FACTOR_ROWS].astype(np.float64, copy=False)
+    return total
+
+
+Stack = KernelStack | FactorStack
+Sum = _DenseSum | _FactorSum

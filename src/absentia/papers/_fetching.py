@@ -25,7 +25,7 @@ from sklearn.utils import Bunch
 from absentia.datasets import read_bunch
 from absentia.files import FileError, file_errors, one_line, write_atomically
 from absentia.methods.base import check_name
-from absentia.papers.data import _loaders
+from absentia.papers import _loaders
 
 _CACHE, _DATA = "ABSENTIA_CACHE", "ABSENTIA_DATA"
 _MAX_BYTES = 1 << 30  # that a server may announce for one file
