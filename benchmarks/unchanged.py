@@ -36,6 +36,7 @@ def completers():
         "em": ab.EMFill(),
         "em, fixed": ab.EMFill(3, ridge=0.1),
         "mkc ht": ab.MKC("ht", **fixed),
+        "mkc app": ab.MKC("app", max_iter=6, tol=0),
         "mkc sdp": ab.MKC("sdp", **fixed),
         "mkc ht, not centred": ab.MKC("ht", center=False, **fixed),
         "mkmc full, paper": ab.MKMC("full", algorithm="paper", **fixed),

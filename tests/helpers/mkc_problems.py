@@ -3,22 +3,22 @@
 import numpy as np
 
 from absentia.methods.completion.mkc._problem import KernelCoordinates, MKCProblem
-from absentia.methods.completion.mkc._variants import Free, Heterogeneous
+from absentia.methods.completion.mkc._variants import Approximate, Free, Heterogeneous
 from conftest import random_problem
 
-VARIANTS = ["ht", "sdp"]
+VARIANTS = ["ht", "app", "sdp"]
 
 
-MODELS = {"ht": Heterogeneous, "sdp": Free}
+MODELS = {"ht": Heterogeneous, "app": Approximate, "sdp": Free}
 
 
-OPTIONS = [{}, {"center": False}]
+OPTIONS = [{}, {"center": False}, {"between": "observed"}, {"center": False, "between": "observed"}]
 
 
-def small_problem(n=14, n_views=3, seed=0, center=True):
+def small_problem(n=14, n_views=3, seed=0, center=True, **options):
     kv = random_problem(n, n_views, seed=seed)
     views = [KernelCoordinates.of(kv.block(name), center) for name in kv.names]
-    return MKCProblem([view.C for view in views], kv.observed, 1.3, 0.7, 0.01)
+    return MKCProblem([view.C for view in views], kv.observed, 1.3, 0.7, 0.01, **options)
 
 
 def random_point(model, seed=0):

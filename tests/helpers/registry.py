@@ -42,6 +42,7 @@ COMPLETERS = {
     "em": EMFill(),
     "em, fixed": EMFill(3, ridge=0.1),
     "mkc ht": MKC("ht", max_iter=15, tol=0),
+    "mkc app": MKC("app", max_iter=15, tol=0),
     "mkc sdp": MKC("sdp", max_iter=15, tol=0),
     "mkmc full, paper": MKMC("full", max_iter=30, tol=0, algorithm="paper"),
     "mkmc pca, paper": MKMC("pca", n_components=4, max_iter=30, tol=0, algorithm="paper"),

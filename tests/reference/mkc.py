@@ -7,13 +7,18 @@ def objective_ht(A, K, observed, S, c1, c2, c3):
     """A: (V, N, N) coefficients, zero columns outside I_v; K: list of observed kernels."""
     return (
         c1 * within([a @ embed(k, o) @ a.T for a, k, o in zip(A, K, observed.T, strict=True)], K, observed)
-        + c2 * mismatch(A, S) / len(observed)
+        + c2 * mismatch(A, S, None) / len(observed)
         + c3 * columns(A)
     )
 
 
-def objective_sdp(completed, S, c2):
-    return c2 * mismatch(completed, S) / len(completed[0]) ** 2
+def objective_app(A, K, observed, S, c1, c2, c3, where):
+    completed = [a @ embed(k, o) @ a.T for a, k, o in zip(A, K, observed.T, strict=True)]
+    return c1 * within(completed, K, observed) + c2 * mismatch(completed, S, where) + c3 * columns(A)
+
+
+def objective_sdp(completed, S, c2, where):
+    return c2 * mismatch(completed, S, where)
 
 
 def embed(K, present):
@@ -32,11 +37,16 @@ def within(completed, K, observed):
     return total / len(K)
 
 
-def mismatch(X, S):
-    """Mean over views of the squared distance to the mixture."""
-    return sum(
-        ((X[v] - sum(S[v, u] * X[u] for u in range(len(X)))) ** 2).sum() for v in range(len(X))
-    ) / len(X)
+def mismatch(X, S, where):
+    """Mean over views of the squared distance to the mixture; with `where`, per entry of its samples."""
+    total = 0.0
+    for v in range(len(X)):
+        D = X[v] - sum(S[v, u] * X[u] for u in range(len(X)))
+        if where is None:
+            total += (D**2).sum()
+        else:
+            total += (D[np.ix_(where[v], where[v])] ** 2).sum() / len(where[v]) ** 2
+    return total / len(X)
 
 
 def columns(A):
@@ -60,7 +70,7 @@ def agreed(B, observed, S, c2, c3):
     return result
 
 
-def new_row(B, K, observed, S, c1, c2, c3, a, present):
+def new_row(B, K, observed, S, c1, c2, c3, a, present, kernels_agree):
     """Coefficients of one new sample by least squares on all residuals stacked; `a`: its kernel rows."""
     V, N = len(B), len(observed)
     seen = [np.flatnonzero(o) for o in observed.T]
@@ -76,8 +86,10 @@ def new_row(B, K, observed, S, c1, c2, c3, a, present):
         mixed = np.zeros((N, ends[-1]))
         for u in range(V):
             share = float(u == v) - S[v, u]
-            mixed[:, ends[u] : ends[u + 1]] = share * np.eye(N)[:, seen[u]]
-        rows.append(np.sqrt(c2 / (V * N)) * mixed)
+            part = T[u] if kernels_agree else np.eye(N)[:, seen[u]]
+            mixed[:, ends[u] : ends[u + 1]] = share * part
+        weight = np.sqrt(2 * c2 / V) / N if kernels_agree else np.sqrt(c2 / (V * N))
+        rows.append(weight * mixed)
         right.append(np.zeros(N))
     norms = np.concatenate([np.linalg.norm(B[v][:, seen[v]], axis=0) for v in range(V)])
     rows.append(np.diag(np.sqrt(c3 / V / np.maximum(norms, 1e-12) / 2)))

@@ -261,7 +261,9 @@ def test_methods_that_want_features_are_left_out_of_kernels():
 def test_methods_for_few_samples_are_left_out_of_many():
     problem = made_data("completion", n=501)
     _, left_out, _ = choose_methods(problem, "auto")
-    assert left_out == dict.fromkeys(("mkc-ht", "mkc-sdp"), "is for at most 500 samples, and there are 501")
+    assert left_out == dict.fromkeys(
+        ("mkc-ht", "mkc-app", "mkc-sdp"), "is for at most 500 samples, and there are 501"
+    )
 
 
 def test_unknown_methods_are_refused():

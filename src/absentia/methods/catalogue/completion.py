@@ -109,6 +109,14 @@ ENTRIES: tuple[Entry, ...] = (
         aliases=("MKC-embd-ht",),
     ),
     _compared_completer(
+        "mkc-app",
+        "completion:MKC",
+        "mkc-ht for views whose kernels themselves are alike",
+        cannot="take more than hundreds of samples, or repeat itself exactly in another order",
+        fixed={"variant": "app"},
+        max_samples=500,
+    ),
+    _compared_completer(
         "mkc-sdp",
         "completion:MKC",
         "a view is a mixture of the others; quick on few samples",

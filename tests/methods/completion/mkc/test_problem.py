@@ -29,6 +29,9 @@ def test_the_best_weights_find_a_mixture_exactly(rng):
     X = rng.standard_normal((4, 6, 6))
     X[2] = 0.5 * X[0] + 0.2 * X[1] + 0.3 * X[3]
     np.testing.assert_allclose(fit_view_weights(X)[2], [0.5, 0.2, 0, 0.3], atol=1e-7)
+    some = [np.arange(2, 6)] * 4
+    X[2, :2] = 0
+    np.testing.assert_allclose(fit_view_weights(X, some)[2], [0.5, 0.2, 0, 0.3], atol=1e-7)
 
 
 def test_coordinates_give_back_the_kernel_and_find_its_samples():
@@ -58,6 +61,7 @@ def test_the_objective_never_rises(variant, options, absent):
     assert mkc.objective_[-1] < 0.9 * mkc.objective_[0]
 
 
+@pytest.mark.slow_params("app")
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_descent_ends_where_nothing_falls_any_more(variant):
     """A certificate of first order: the directional derivative is small along every random direction."""

@@ -1,4 +1,4 @@
-"""The two variants: objective, gradient, closed forms, new samples."""
+"""The three variants: objective, gradient, closed forms, new samples."""
 
 import numpy as np
 import pytest
@@ -18,22 +18,28 @@ from helpers.mkc_problems import MODELS, OPTIONS, VARIANTS, halves, random_point
 from reference import mkc as reference
 
 
+@pytest.mark.parametrize("on_all_samples", [True, False])
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_the_objective_is_that_of_the_paper_term_by_term(variant):
-    problem = small_problem()
+def test_the_objective_is_that_of_the_paper_term_by_term(variant, on_all_samples):
+    problem = small_problem(on_all_samples=on_all_samples)
     model = MODELS[variant](problem)
     at = model.evaluate(random_point(model))
     if variant == "ht":
         wanted = reference.objective_ht(at.point[0], problem.K, problem.observed, at.S, 1.3, 0.7, 0.01)
+    elif variant == "app":
+        wanted = reference.objective_app(
+            at.point[0], problem.K, problem.observed, at.S, 1.3, 0.7, 0.01, problem.shared_samples
+        )
     else:
         F = model.coordinates(at.point)
-        wanted = reference.objective_sdp([f @ f.T for f in F], at.S, 0.7)
+        wanted = reference.objective_sdp([f @ f.T for f in F], at.S, 0.7, problem.shared_samples)
     np.testing.assert_allclose(at.value, wanted, rtol=1e-10)
 
 
+@pytest.mark.parametrize("on_all_samples", [True, False])
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_the_gradient_is_that_of_the_objective_with_the_view_weights_at_their_best(variant):
-    model = MODELS[variant](small_problem())
+def test_the_gradient_is_that_of_the_objective_with_the_view_weights_at_their_best(variant, on_all_samples):
+    model = MODELS[variant](small_problem(on_all_samples=on_all_samples))
     at = model.evaluate(random_point(model))
     rng = np.random.default_rng(1)
     along = tuple(rng.standard_normal(x.shape) * (x != 0) for x in at.point)
@@ -56,9 +62,10 @@ def test_missing_rows_in_closed_form_equal_the_entries_solved_one_by_one():
 
 
 @pytest.mark.parametrize("center", [True, False])
-def test_the_completed_kernel_is_made_of_coefficients_whose_observed_rows_are_the_identity(center):
+@pytest.mark.parametrize("variant", ["ht", "app"])
+def test_the_completed_kernel_is_made_of_coefficients_whose_observed_rows_are_the_identity(variant, center):
     kv = random_problem()
-    mkc = MKC("ht", center=center, tol=0, max_iter=10).fit(kv)
+    mkc = MKC(variant, center=center, tol=0, max_iter=10).fit(kv)
     done = mkc.transform(kv)
     for v, name in enumerate(kv.names):
         present = kv.observed[:, v]
@@ -70,9 +77,10 @@ def test_the_completed_kernel_is_made_of_coefficients_whose_observed_rows_are_th
         np.testing.assert_allclose(done.block(name), A @ kv.block(name) @ A.T, atol=1e-9)
 
 
-def test_a_large_penalty_leaves_no_basis_and_the_mean():
+@pytest.mark.parametrize("variant", ["ht", "app"])
+def test_a_large_penalty_leaves_no_basis_and_the_mean(variant):
     kv = random_problem()
-    mkc = MKC("ht", c3=10.0)
+    mkc = MKC(variant, c3=10.0)
     done = mkc.fit_transform(kv)
     assert all(len(ids) == 0 for ids in mkc.basis_.values())
     np.testing.assert_allclose(done.to_dense(), MeanFill().fit_transform(kv).to_dense(), atol=1e-10)
@@ -104,15 +112,18 @@ def test_rows_whose_own_values_are_unknown_are_completed_as_if_those_were_averag
     np.testing.assert_allclose(rows.to_dense(), mkc.transform(new).to_dense(), atol=0.2)
 
 
-def test_coefficients_of_a_new_sample_equal_least_squares_on_all_residuals(rng):
+@pytest.mark.parametrize("variant", ["ht", "app"])
+def test_coefficients_of_a_new_sample_equal_least_squares_on_all_residuals(variant, rng):
     problem = small_problem(n=12)
-    model = Heterogeneous(problem)
+    model = MODELS[variant](problem)
     at = model.evaluate(random_point(model))
     present = np.array([True, False, True])
     a = [rng.standard_normal(len(seen)) * p for seen, p in zip(problem.visible, present, strict=True)]
     rows = NewRows(present[None], [x[None] for x in a], [], np.zeros((1, 3)))
     y, square = model.locate_new(at.point, at.S, rows)
-    b = reference.new_row(at.point[0], problem.K, problem.observed, at.S, 1.3, 0.7, 0.01, a, present)
+    b = reference.new_row(
+        at.point[0], problem.K, problem.observed, at.S, 1.3, 0.7, 0.01, a, present, variant == "app"
+    )
     for v in range(3):
         np.testing.assert_allclose(y[v][0], b[v] @ problem.C[v], atol=1e-7)
     np.testing.assert_allclose(square, [[(part**2).sum() for part in y]], rtol=1e-12)

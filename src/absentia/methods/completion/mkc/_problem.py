@@ -130,6 +130,7 @@ class MKCProblem:
     c1: float = 1.0
     c2: float = 1.0
     c3: float = 1e-3
+    on_all_samples: bool = True  # views are compared on all samples, not on those they see only
 
     @property
     def size(self) -> int:
@@ -156,10 +157,15 @@ class MKCProblem:
         """Weight of one squared kernel entry in the within-view loss of each view."""
         return np.array([self.c1 / (self.n_views * len(C) ** 2) for C in self.C])
 
-    @property
-    def between_share(self) -> float:
-        """Weight of one squared kernel entry in the between-view loss of a view."""
-        return self.c2 / (self.n_views * self.size**2)
+    @cached_property
+    def shared_samples(self) -> list[Array]:
+        """The samples on which each view's kernel is compared with the others'."""
+        return [np.arange(self.size)] * self.n_views if self.on_all_samples else self.visible
+
+    @cached_property
+    def between_shares(self) -> Array:
+        """Weight of one squared kernel entry in the between-view loss of each view."""
+        return np.array([self.c2 / (self.n_views * len(samples) ** 2) for samples in self.shared_samples])
 
     def uniform(self) -> Array:
         V = self.n_views
@@ -215,11 +221,18 @@ def _fit_row(gram: Array, v: int) -> Array:
     return row
 
 
-def fit_view_weights(X: Array) -> Array:
-    """View weights S that make ``sum_v |X_v - sum_u S_vu X_u|^2`` least."""
-    flat = X.reshape(len(X), -1)
-    gram = flat @ flat.T
-    return np.stack([_fit_row(gram, v) for v in range(len(X))])
+def fit_view_weights(X: Array, where: Sequence[Array] | None = None) -> Array:
+    """View weights S that make ``sum_v |X_v - sum_u S_vu X_u|^2`` least, on rows and columns `where`."""
+    V = len(X)
+    if where is None:
+        flat = X.reshape(V, -1)
+        gram = flat @ flat.T
+        return np.stack([_fit_row(gram, v) for v in range(V)])
+    S = np.zeros((V, V))
+    for v, samples in enumerate(where):
+        flat = X[:, samples[:, None], samples].reshape(V, -1)
+        S[v] = _fit_row(flat @ flat.T, v)
+    return S
 
 
 # ------------------------------------------------- descent, with the view weights always at their best
@@ -249,7 +262,7 @@ class NewRows:
 
 
 class Variant(Protocol):
-    """One of the two objectives: where to start, what it is at a point, how to shrink, new samples."""
+    """One of the three objectives: where to start, what it is at a point, how to shrink, new samples."""
 
     problem: MKCProblem
 

@@ -1,6 +1,6 @@
-"""The variants ht and sdp: their objectives, and where they put new samples.
+"""The variants ht, app and sdp: their objectives, and where they put new samples.
 
-In ht a sample is a combination of the samples that have the view.
+In ht and app a sample is a combination of the samples that have the view.
 
 ``B`` (views x samples x samples) holds the coefficients; columns of samples that lack the view are zero.
 Coordinates are ``F_v = B_v C_v`` and the kernel ``F_v F_v'``.  Where a column b_0 of B_v is not zero, the
@@ -61,9 +61,8 @@ def _fit_missing_rows(problem: MKCProblem, B: Array, S: Array) -> Array:
     return B
 
 
-@serializable
-class Heterogeneous:
-    """ht: samples are combinations of those that have the view, and views agree in the coefficients."""
+class _Combination:
+    """What ht and app share: samples are combinations of those that have the view."""
 
     def __init__(self, problem: MKCProblem) -> None:
         self.problem = problem
@@ -100,15 +99,52 @@ class Heterogeneous:
         problem, F = self.problem, self.coordinates(point)
         W = _penalty_weights(problem, _column_norms(point[0]))
         T = [f[visible] @ C.T for f, visible, C in zip(F, problem.visible, problem.C, strict=True)]
-        b = _solve_rows(problem, T, _coefficient_curvature(problem, disagreement_matrix(S)), W, rows)
+        b = _solve_rows(problem, T, self._between_curvature(disagreement_matrix(S), F), W, rows)
         y = [part @ C for part, C in zip(b, problem.C, strict=True)]
         return y, np.stack([np.einsum("ij,ij->i", part, part) for part in y], axis=1)
+
+    def _between_curvature(self, M: Array, F: list[Array]) -> Array:
+        raise NotImplementedError
+
+    def _divide_by_curvature(
+        self,
+        B: Array,
+        features: list[Array],
+        curvature: Array,
+        rows: Sequence[Array],
+        diagonal: float = 0.0,
+    ) -> Callable[[Point], Point]:
+        """Solve in `rows` of each view with ``curvature (F C')' (F C')``, the penalty's and `diagonal`.
+
+        Other rows are divided by the latter two; columns that vanished stay where they are.
+        """
+        problem, norms = self.problem, _column_norms(B)
+        W = _penalty_weights(problem, norms) + diagonal
+        factors = [
+            _factorise_curvature(curvature[v], F @ C.T, W[v, visible])
+            for v, (F, C, visible) in enumerate(zip(features, problem.C, problem.visible, strict=True))
+        ]
+
+        def precondition(direction: Point) -> Point:
+            (D,) = direction
+            result = D / np.maximum(W, _TINY)[:, None, :]
+            for v, (L, visible) in enumerate(zip(factors, problem.visible, strict=True)):
+                block = np.ix_(rows[v], visible)
+                result[v][block] = cholesky_solve(L, D[v][block].T).T
+            return (result * (norms > 0)[:, None, :],)
+
+        return precondition
 
     def _with_penalty(self, B: Array, value: float, G: Array) -> tuple[float, Array]:
         norms = _column_norms(B)
         weights = np.where(norms > 0, _penalty_weights(self.problem, norms), 0.0)
         penalty = self.problem.c3 / self.problem.n_views * float(norms.sum())
         return value + penalty, G + weights[:, None, :] * B
+
+
+@serializable
+class Heterogeneous(_Combination):
+    """ht: views agree in the *coefficients* of a sample."""
 
     def evaluate(self, point: Point) -> Local:
         problem, (B,) = self.problem, point
@@ -129,27 +165,55 @@ class Heterogeneous:
         return Local(point, value, (G,), make_lazy(lambda: self.preconditioner(B, features)), S, features)
 
     def preconditioner(self, B: Array, features: list[Array]) -> Callable[[Point], Point]:
-        """Divide by the curvature: of the within-view loss in the observed rows, the rest diagonal.
-
-        Columns that vanished stay where they are.
-        """
-        problem, norms = self.problem, _column_norms(B)
+        """Divide by the curvature: of the within-view loss in the observed rows, the rest diagonal."""
+        problem = self.problem
         between = 3 * problem.c2 / (problem.n_views * problem.size)  # M_vv is between 1 and 2
-        W = _penalty_weights(problem, norms) + between
-        factors = [
-            _factorise_curvature(4 * problem.shares[v], F @ C.T, W[v, visible])
-            for v, (F, C, visible) in enumerate(zip(features, problem.C, problem.visible, strict=True))
-        ]
+        return self._divide_by_curvature(B, features, 4 * problem.shares, problem.visible, between)
 
-        def precondition(direction: Point) -> Point:
-            (D,) = direction
-            result = D / np.maximum(W, _TINY)[:, None, :]
-            for v, (L, visible) in enumerate(zip(factors, problem.visible, strict=True)):
-                block = np.ix_(visible, visible)
-                result[v][block] = cholesky_solve(L, D[v][block].T).T
-            return (result * (norms > 0)[:, None, :],)
+    def _between_curvature(self, M: Array, F: list[Array]) -> Array:
+        return _coefficient_curvature(self.problem, M)
 
-        return precondition
+
+@serializable
+class Approximate(_Combination):
+    """app: views agree in the *kernels* that the coefficients give."""
+
+    def evaluate(self, point: Point) -> Local:
+        problem, (B,) = self.problem, point
+        F = self.coordinates(point)
+        kernels = np.stack([f @ f.T for f in F])
+        S, value, slopes = _between_loss(problem, kernels)
+        G = np.zeros_like(B)
+        for v, (C, K, visible) in enumerate(zip(problem.C, problem.K, problem.visible, strict=True)):
+            block = np.ix_(visible, visible)
+            E = kernels[v][block] - K
+            value += problem.shares[v] * float(np.vdot(E, E))
+            slopes[v][block] += 2 * problem.shares[v] * E
+            G[v][:, visible] = 2 * (slopes[v] @ F[v]) @ C.T
+        value, G = self._with_penalty(B, value, G)
+        return Local(point, value, (G,), make_lazy(lambda: self.preconditioner(B, F)), S, F)
+
+    def preconditioner(self, B: Array, features: list[Array]) -> Callable[[Point], Point]:
+        """Divide by the curvature of both losses, taken as if each kernel entry had one factor to move."""
+        problem = self.problem
+        curvature = 8 * (problem.shares + 1.5 * problem.between_shares)  # M_vv is between 1 and 2
+        everyone = [np.arange(problem.size)] * problem.n_views
+        return self._divide_by_curvature(B, features, curvature, everyone)
+
+    def _between_curvature(self, M: Array, F: list[Array]) -> Array:
+        return _kernel_curvature(self.problem, M, [f @ C.T for f, C in zip(F, self.problem.C, strict=True)])
+
+
+def _between_loss(problem: MKCProblem, kernels: Array) -> tuple[Array, float, Array]:
+    """Best view weights, the between-view loss of `kernels`, and its gradient in them."""
+    S = fit_view_weights(kernels, None if problem.on_all_samples else problem.shared_samples)
+    R = kernels - np.tensordot(S, kernels, 1)
+    if not problem.on_all_samples:
+        R *= np.einsum("iv,jv->vij", problem.observed, problem.observed)
+    R *= np.sqrt(problem.between_shares)[:, None, None]
+    value = float(np.vdot(R, R))
+    R *= np.sqrt(problem.between_shares)[:, None, None]
+    return S, value, 2 * (R - np.tensordot(S.T, R, 1))
 
 
 def _factorise_curvature(factor: float, M: Array, diagonal: Array) -> Array:
@@ -199,12 +263,7 @@ class Free:
 
     def evaluate(self, point: Point) -> Local:
         F = self.coordinates(point)
-        kernels, root = np.stack([f @ f.T for f in F]), np.sqrt(self.problem.between_share)
-        S = fit_view_weights(kernels)
-        R = (kernels - np.tensordot(S, kernels, 1)) * root
-        value = float(np.vdot(R, R))
-        R *= root
-        slopes = 2 * (R - np.tensordot(S.T, R, 1))
+        S, value, slopes = _between_loss(self.problem, np.stack([f @ f.T for f in F]))
         gradient = tuple(
             2 * slope[hidden] @ f for slope, hidden, f in zip(slopes, self.problem.hidden, F, strict=True)
         )
@@ -217,9 +276,11 @@ class Free:
         directions are arbitrary, and must not matter.  Means are over samples, as many as there can be
         axes: how many axes there are is for rounding to say.
         """
-        share = 6 * self.problem.between_share  # M_vv is between 1 and 2
+        shares = 6 * self.problem.between_shares  # M_vv is between 1 and 2
         curvatures = []
-        for F, C, hidden in zip(coordinates, self.problem.C, self.problem.hidden, strict=True):
+        for share, F, C, hidden in zip(
+            shares, coordinates, self.problem.C, self.problem.hidden, strict=True
+        ):
             along, rank = np.einsum("ij,ij->j", F, F), C.shape[1]
             mean = max(float(along.sum()) / len(F), 1e-12)
             along[:rank] = np.sum(C * C, axis=0) + np.sum(F[hidden, :rank] ** 2) / len(C)
@@ -241,8 +302,8 @@ class Free:
 # --------------------------------------------------------- new samples, everything learned held fixed
 #
 # The objective is that of the fit with one more row, of which only what depends on the new row counts.  The
-# new sample's kernel value with itself, one entry among hundreds, is left out of ht and held fixed in sdp;
-# so every problem here is convex, and each new sample is on its own.
+# new sample's kernel value with itself, one entry among hundreds, is left out of ht and app and held fixed
+# in sdp; so every problem here is convex, and each new sample is on its own.
 
 
 #: Rounds of :func:`_solve_free_rows`; a fixed number, so that a sample does not depend on its companions.
@@ -258,6 +319,12 @@ def _coefficient_curvature(problem: MKCProblem, M: Array) -> Array:
             _, i, j = np.intersect1d(samples, others, return_indices=True)
             H[ends[v] + i, ends[u] + j] = 2 * problem.c2 / (problem.n_views * problem.size) * M[v, u]
     return H
+
+
+def _kernel_curvature(problem: MKCProblem, M: Array, T: Sequence[Array]) -> Array:
+    """The same for app: a sample's kernel row is ``b T'``, and every entry counts on both sides."""
+    share = 4 * problem.c2 / (problem.n_views * problem.size**2)
+    return np.block([[share * M[v, u] * T_v.T @ T_u for u, T_u in enumerate(T)] for v, T_v in enumerate(T)])
 
 
 def _solve_rows(
