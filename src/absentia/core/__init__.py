@@ -5,7 +5,6 @@ Estimators are imported when first asked for: scikit-learn, from which they deri
 
 from typing import TYPE_CHECKING, Any
 
-from absentia.core._chunked import Chunked, ChunkedGram, as_dask, is_chunked
 from absentia.core._completed import Completed, CompletedSide, get_factors, has_factors
 from absentia.core._determinism import (
     DISTINCT_RTOL,

@@ -1,4 +1,4 @@
-"""Kernels as they come: arrays, data frames, blocks over the samples that have a view, factors, chunks.
+"""Kernels as they come: arrays, data frames, blocks over the samples that have a view, factors.
 
 And whether these are kernels: cheap checks, with a sentence that names the view and the samples.
 """
@@ -9,64 +9,49 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from absentia.core import (
-    Array,
-    Chunked,
-    ChunkedGram,
-    Dense,
-    Gram,
-    Operator,
-    as_dask,
-    has_factors,
-    is_chunked,
-)
-from absentia.data._ids import as_ids, show_id
-from absentia.data._presence import check_names, default_names
+from absentia.core import Array, Dense, Gram, Operator, has_factors
+from absentia.data._ids import Align, align_ids, as_ids, check_unique_ids, find_holders, show_id
+from absentia.data._presence import Presence, check_names, check_observed, default_names
 from absentia.data._tables import as_table
 
 #: Kernels of so few samples are used and written whole, even if they are held as factors.
-FEW = 2000
+_FEW = 2000
+
+_Operators = dict[str, Operator]
+
+# --------------------------------------------------------------------------------------- over all samples
 
 
-def make_part(
-    name: str, ids: Any, values: Any, *, factors: bool, copy: bool = True
-) -> tuple[Array, Operator]:
-    """The ids of a view's own samples, and its kernel, or factors of it, as an operator.
+def parse_dense(
+    K: Any, observed: Any, ids: Any, names: Sequence[str] | None
+) -> tuple[Presence, _Operators]:
+    """Who has which view, and the kernels over those who have it, of kernels over all samples.
 
-    Chunks stay where they are.
+    Parameters
+    ----------
+    K : array of shape (n_views, n, n), or dict or list of (n, n) arrays or data frames
+        NaN in rows and columns of samples that lack a view.
+    observed : array of bool, shape (n, n_views), or None
+        Who has which view, if it is said.
+    ids, names : sequence or None
+        Of samples and views.
     """
-    chunked = is_chunked(values)
-    A = as_dask(name, values) if chunked else _to_dense(name, values)
-    view_ids = as_ids(ids, _length(ids), f"view {name!r}")
-    if factors and len(A) != len(view_ids):
-        raise ValueError(
-            f"view {name!r}: factors have shape {A.shape} but {len(view_ids)} ids are given; "
-            "one row per observed sample is wanted"
-        )
-    if not factors and A.shape != (len(view_ids), len(view_ids)):
-        raise ValueError(
-            f"view {name!r}: kernel has shape {A.shape} but {len(view_ids)} ids are given; "
-            "pass the kernel over observed samples only, or use KernelViews.from_dense"
-        )
-    if chunked:
-        return view_ids, ChunkedGram(A) if factors else Chunked(A)
-    A = np.array(A) if copy else A
-    return view_ids, Gram(A) if factors else Dense(A)
+    if _are_frames(K):
+        if observed is not None or ids is not None:
+            raise ValueError("ids and observed go with arrays; data frames carry their own index")
+        return parse_parts(_frame_blocks(K, names), "union", factors=False)
+    kernels = _check_stack(K, names)
+    n = len(next(iter(kernels.values())))
+    sample_ids = as_ids(ids, n)
+    mask = _find_observed(kernels, sample_ids) if observed is None else observed
+    mask = check_observed(mask, n, len(kernels))
+    check_unique_ids(sample_ids, "ids")
+    seen = zip(kernels.items(), mask.T, strict=True)
+    blocks: _Operators = {name: Dense(kernel[np.ix_(has, has)]) for (name, kernel), has in seen}
+    return Presence(sample_ids, tuple(kernels), mask), blocks
 
 
-def _to_dense(name: str, kernel: Any) -> Array:
-    table = as_table(name, kernel)
-    return table.toarray() if scipy.sparse.issparse(table) else table
-
-
-def _length(ids: Any) -> int:
-    try:
-        return len(ids)
-    except TypeError:
-        raise TypeError(f"sample ids must be a sequence, not {type(ids).__name__}") from None
-
-
-def check_stack(K: Any, names: Sequence[str] | None) -> dict[str, Array]:
+def _check_stack(K: Any, names: Sequence[str] | None) -> dict[str, Array]:
     """Kernels over all samples by name, all of them of one shape."""
     if isinstance(K, Mapping):
         names = list(K) if names is None else names
@@ -95,7 +80,12 @@ def check_stack(K: Any, names: Sequence[str] | None) -> dict[str, Array]:
     return dense
 
 
-def find_presence(kernels: Mapping[str, Array], ids: Array) -> Array:
+def _to_dense(name: str, kernel: Any) -> Array:
+    table = as_table(name, kernel)
+    return table.toarray() if scipy.sparse.issparse(table) else table
+
+
+def _find_observed(kernels: Mapping[str, Array], ids: Array) -> Array:
     """Who has which view, by the rows that are not NaN throughout; their columns must be so too."""
     observed = np.column_stack([~np.isnan(kernel).all(axis=1) for kernel in kernels.values()])
     for (name, kernel), seen in zip(kernels.items(), observed.T, strict=True):
@@ -109,13 +99,13 @@ def find_presence(kernels: Mapping[str, Array], ids: Array) -> Array:
     return observed
 
 
-def are_frames(K: Any) -> bool:
+def _are_frames(K: Any) -> bool:
     """Whether these are data frames, all of them."""
     tables = list(K.values()) if isinstance(K, Mapping) else K
     return isinstance(tables, list | tuple) and bool(tables) and all(hasattr(t, "iloc") for t in tables)
 
 
-def frame_blocks(K: Any, names: Sequence[str] | None) -> dict[str, tuple[Any, Any]]:
+def _frame_blocks(K: Any, names: Sequence[str] | None) -> dict[str, tuple[Any, Any]]:
     """Kernels in data frames over the samples that are not NaN, columns in the order of the index."""
     tables = K if isinstance(K, Mapping) else dict(zip(names or default_names(len(K)), K, strict=True))
     blocks = {}
@@ -129,86 +119,94 @@ def frame_blocks(K: Any, names: Sequence[str] | None) -> dict[str, tuple[Any, An
     return blocks
 
 
+# ------------------------------------------------------------------------------- over those who have a view
+
+
+def parse_parts(
+    parts: Mapping[str, tuple[Any, Any]], align: Align, *, factors: bool, copy: bool = True
+) -> tuple[Presence, _Operators]:
+    """Who has which view, and the kernels over those who have it, of each view's own ids and values.
+
+    Parameters
+    ----------
+    parts : mapping of str to (ids, array)
+        By view the ids of its samples, and their kernel or, with `factors`, a row of factors for each.
+    align, factors, copy
+        As in ``KernelViews.from_blocks`` and ``from_factors``.
+    """
+    names = check_names(list(parts))
+    own: list[tuple[Array, Operator]] = []
+    for name, (ids, values) in zip(names, parts.values(), strict=True):
+        own.append(_make_operator(name, ids, values, factors, copy))
+    ids, rows = align_ids(names, [view_ids for view_ids, _ in own], align)
+    operators: _Operators = {}
+    for name, (view_ids, operator), row in zip(names, own, rows, strict=True):
+        _, order = find_holders(row, len(view_ids))
+        operators[name] = operator if order is None else operator.select(order, order)
+    return Presence(ids, names, np.column_stack([row >= 0 for row in rows])), operators
+
+
+def _make_operator(
+    name: str, ids: Any, values: Any, factors: bool, copy: bool
+) -> tuple[Array, Dense | Gram]:
+    """The ids of a view's own samples, and its kernel, or factors of it, as an operator."""
+    A = _to_dense(name, values)
+    try:
+        n = len(ids)
+    except TypeError:
+        raise TypeError(f"sample ids must be a sequence, not {type(ids).__name__}") from None
+    view_ids = as_ids(ids, n, f"view {name!r}")
+    if factors and len(A) != n:
+        raise ValueError(
+            f"view {name!r}: factors have shape {A.shape} but {n} ids are given; "
+            "one row per observed sample is wanted"
+        )
+    if not factors and A.shape != (n, n):
+        raise ValueError(
+            f"view {name!r}: kernel has shape {A.shape} but {n} ids are given; "
+            "pass the kernel over observed samples only, or use KernelViews.from_dense"
+        )
+    A = np.array(A) if copy else A
+    return view_ids, Gram(A) if factors else Dense(A)
+
+
 # ---------------------------------------------------------------------------------------- is this a kernel?
 
 
 def prefers_factors(X: Any) -> bool:
     """Whether square kernels are best left as factors: all have some, and samples are more than a few."""
-    return len(X) > FEW and all(has_factors(X.operator(name)) for name in X.names)
+    return len(X) > _FEW and all(has_factors(X.operator(name)) for name in X.names)
 
 
 def check_kernel(name: str, operator: Operator, ids: Array) -> None:
     """Finite, symmetric, with a diagonal that can be squared norms; cheap checks only."""
     if isinstance(operator, Gram):
-        _check_factors(name, np.asarray(np.isfinite(operator.left).all(axis=1)), ids)
-    elif isinstance(operator, ChunkedGram):
-        _check_factors(name, np.asarray(np.isfinite(operator.diagonal())), ids)
-    elif isinstance(operator, Chunked):
-        _check_chunks(name, operator, ids)
-    else:
-        everyone = np.arange(len(ids))
-        A = operator.to_dense()
-        scale = float(np.abs(A).max()) if A.size else 0.0
-        _check_values(name, A, ids, everyone)
-        _check_symmetry(name, A, A.T, ids, everyone, scale)
-        _check_diagonal(name, A.diagonal(), ids, scale)
-
-
-def _check_chunks(name: str, operator: Chunked, ids: Array) -> None:
-    """The same for a kernel in chunks: a random vector tells which row to look at."""
-    z = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(ids), 1)).astype(operator.dtype)
-    forth, back = operator.probe(z)
-    scale = float(np.abs(operator.diagonal()).max())
-    with np.errstate(invalid="ignore"):
-        gap = np.nan_to_num(np.abs(forth - back))
-    doubt = np.where(np.isfinite(forth), gap, np.inf)
-    suspect, everyone = np.array([doubt.argmax()]), np.arange(len(ids))
-    if doubt.max() == np.inf or doubt.max() > _tolerance(operator.dtype, scale):
-        row = operator.block(suspect, everyone)
-        _check_values(name, row, ids, suspect)
-        _check_symmetry(name, row, operator.block(everyone, suspect).T, ids, suspect, scale)
-    _check_diagonal(name, operator.diagonal(), ids, scale)
-
-
-def _tolerance(dtype: Any, scale: float) -> float:
-    return (1e-5 if dtype == np.float32 else 1e-6) * scale
-
-
-def _check_factors(name: str, finite: Array, ids: Array) -> None:
-    if not finite.all():
-        raise ValueError(
-            f"view {name!r}, sample {show_id(ids[int(np.argmin(finite))])}: factor is NaN or infinite"
-        )
-
-
-def _check_values(name: str, A: Array, ids: Array, rows: Array) -> None:
-    """Rows of a kernel are finite."""
+        finite = np.isfinite(operator.left).all(axis=1)
+        if not finite.all():
+            raise ValueError(
+                f"view {name!r}, sample {show_id(ids[int(np.argmin(finite))])}: factor is NaN or infinite"
+            )
+        return
+    A = operator.to_dense()
+    tolerance = (1e-5 if A.dtype == np.float32 else 1e-6) * float(np.abs(A).max(initial=0.0))
     if not np.isfinite(A).all():
         i, j = np.argwhere(~np.isfinite(A))[0]
         raise ValueError(
-            f"view {name!r}: kernel value of samples {show_id(ids[rows[i]])} and {show_id(ids[j])} is "
+            f"view {name!r}: kernel value of samples {show_id(ids[i])} and {show_id(ids[j])} is "
             f"{A[i, j]} although both are observed; "
             "a sample that lacks the view must be NaN in its whole row and column"
         )
-
-
-def _check_symmetry(name: str, A: Array, B: Array, ids: Array, rows: Array, scale: float) -> None:
-    """Rows `A` of a kernel are the transpose `B` of its columns."""
-    gap = np.abs(A - B)
-    if A.size and gap.max() > _tolerance(A.dtype, scale):
+    gap = np.abs(A - A.T)
+    if gap.max(initial=0.0) > tolerance:
         i, j = np.unravel_index(int(gap.argmax()), A.shape)
-        pair = [(rows[i], j, A[i, j]), (j, rows[i], B[i, j])]
-        (a, b, there), (_, _, back) = sorted(pair)  # the same words whichever of the two rows was looked at
-        first, second = show_id(ids[a]), show_id(ids[b])
+        first, second = show_id(ids[i]), show_id(ids[j])
         raise ValueError(
-            f"view {name!r}: kernel is not symmetric: k({first}, {second}) = {there:.6g} "
-            f"but k({second}, {first}) = {back:.6g}; "
+            f"view {name!r}: kernel is not symmetric: k({first}, {second}) = {A[i, j]:.6g} "
+            f"but k({second}, {first}) = {A[j, i]:.6g}; "
             "pass (K + K.T) / 2 if the difference means nothing"
         )
-
-
-def _check_diagonal(name: str, diagonal: Array, ids: Array, scale: float) -> None:
-    if (diagonal < -_tolerance(diagonal.dtype, scale)).any():
+    diagonal = A.diagonal()
+    if (diagonal < -tolerance).any():
         i = int(diagonal.argmin())
         raise ValueError(
             f"view {name!r}: kernel value of sample {show_id(ids[i])} with itself is {diagonal[i]:.6g}; "

@@ -27,7 +27,7 @@ MACHINES = {
 
 @pytest.fixture(autouse=True)
 def thin(monkeypatch):
-    monkeypatch.setattr(_kernel_checks, "FEW", 20)
+    monkeypatch.setattr(_kernel_checks, "_FEW", 20)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
