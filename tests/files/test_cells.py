@@ -25,11 +25,6 @@ def test_missing_values_are_nan():
     assert np.isnan(found[1:-1]).all()
 
 
-def test_further_texts_may_mean_missing_and_are_not_numbers_then():
-    np.testing.assert_array_equal(parse_numbers(["-9", "1", " -9 "], GAPS | {"-9"}), [np.nan, 1, np.nan])
-    np.testing.assert_array_equal(parse_numbers(["x", "1"], GAPS | {"x"}), [np.nan, 1])
-
-
 @pytest.mark.parametrize("cells", [["1_000"], ["0x1"], ["<0.5"], ["1,5"], ["1 000"], ["none"], ["-"]])
 def test_what_is_no_number_is_none(cells):
     assert parse_numbers(cells) is None

@@ -16,7 +16,7 @@ def test_a_file_is_read_by_its_ending(tmp_path):
     back = absentia.read(absentia.write(tmp_path / "V.NPZ", views))
     np.testing.assert_array_equal(back.block("a"), views.block("a"))
     opened = io.open_data(tmp_path / "V.NPZ")
-    assert (opened.per_view, opened.labels, opened.notes) == ({}, None, ())
+    assert (opened.table, opened.notes) == (None, ())
 
 
 def test_every_reader_in_the_table_is_there():

@@ -5,7 +5,6 @@ from absentia.files._anndata import read_mudata, write_mudata
 from absentia.files._archive import read_arrays, write_arrays
 from absentia.files._base import (
     FileError,
-    LabelsSource,
     LoadedData,
     Options,
     file_errors,

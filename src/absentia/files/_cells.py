@@ -73,10 +73,10 @@ def find_decimal(cells: Iterable[str]) -> str | None:
     return fitting[0] if fitting else None
 
 
-def parse_written(cells: Sequence[str], decimal: str, missing: frozenset[str] = GAPS) -> Array:
+def parse_written(cells: Sequence[str], decimal: str) -> Array:
     """Cells of which :func:`find_decimal` has found the sign as numbers, NaN where missing."""
     other = "," if decimal == "." else "."
-    pairs = [None if cell in missing else _split_unit(cell) for cell in cells]
+    pairs = [None if cell in GAPS else _split_unit(cell) for cell in cells]
     return np.array(
         [float(pair[0].replace(other, "").replace(",", ".")) if pair else np.nan for pair in pairs]
     )
@@ -104,19 +104,11 @@ def is_measured(cell: str) -> bool:
     return _MEASURED.fullmatch(cell) is not None and _CODE.fullmatch(cell) is None
 
 
-def parse_numbers(cells: Sequence[str], missing: frozenset[str] = GAPS) -> Array | None:
-    """Texts as plain numbers, NaN where missing; None if some are none.
-
-    Parameters
-    ----------
-    cells : sequence of str
-        One column.
-    missing : frozenset of str
-        Texts that mean that a value is missing.
-    """
-    values = None if any(map(is_number, missing)) else _floats(cells)  # as they are: faster
+def parse_numbers(cells: Sequence[str]) -> Array | None:
+    """Texts of one column as plain numbers, NaN where missing; None if some are none."""
+    values = _floats(cells)  # as they are: faster
     if values is None:
-        values = _floats(["nan" if (text := cell.strip()) in missing else text for cell in cells])
+        values = _floats(["nan" if (text := cell.strip()) in GAPS else text for cell in cells])
     return values
 
 

@@ -87,12 +87,12 @@ _DATE = re.compile(
 
 _ADVICE = {
     "date": "dates; give a number instead, as the days since a fixed day, or leave them out (--ignore)",
-    "mixed": "numbers with something else among them; write numbers, or leave cells empty (a manifest's "
-    "missing = [...] names what else means missing, categorical = [...] keeps a column as texts)",
+    "mixed": "numbers with something else among them; write numbers, and leave cells empty where there is "
+    "none; a letter before every code (c1, c2) makes categories of them",
     "unsure": "numbers such as 1,234, which may be 1234 or 1.234; write them without thousands separators "
     "and with a decimal point",
     "free": "texts that are nearly all different (names, ids, remarks), of which nothing can be learned; "
-    "leave the columns out (--ignore, or a manifest's ignore = [...])",
+    "leave the columns out (--ignore)",
     "text": "texts where numbers are wanted; write numbers, or leave cells empty or NA where there is none",
     "strange": "neither numbers nor texts; make numbers of them, or leave them out (--ignore)",
     "doubtful": "values that begin with numbers and are taken as categories; if they are numbers, leave "
@@ -135,14 +135,7 @@ class _TypedColumns(NamedTuple):
     examples: dict[str, str]
 
 
-def infer_types(
-    table: RawTable,
-    places: Sequence[int],
-    categorical: frozenset[str] = frozenset(),
-    missing: frozenset[str] = frozenset(),
-    *,
-    only_numbers: bool = False,
-) -> _TypedColumns:
+def infer_types(table: RawTable, places: Sequence[int], *, only_numbers: bool = False) -> _TypedColumns:
     """What the columns of a table are.
 
     Parameters
@@ -151,38 +144,32 @@ def infer_types(
         The table.
     places : sequence of int
         Which of its columns.
-    categorical : frozenset of str
-        Names of columns that are texts, whatever they look like.
-    missing : frozenset of str
-        Further texts that mean that a value is missing.
     only_numbers : bool
         Whether texts are a fault.
     """
-    gaps = GAPS | missing
     typed, texts, plain = _TypedColumns({}, [], [], {}), dict[int, list[str]](), list[int]()
     for place in places:
         name, column = table.names[place], table.columns[place]
-        said = name in categorical or type(getattr(column, "dtype", None)).__name__ == "CategoricalDtype"
-        values = None if isinstance(column, str) else _read_declared(column, gaps)
+        values = None if isinstance(column, str) else _read_declared(column)
         if isinstance(values, _Fault):
             line = table.lines[0] if table.lines else None
             typed.faults.append(replace(values, column=name, line=line))
-        elif said:
-            typed.columns[name] = _as_levels(table.texts(place), gaps)
+        elif type(getattr(column, "dtype", None)).__name__ == "CategoricalDtype":
+            typed.columns[name] = _as_levels(table.texts(place))
         elif values is not None:
             typed.columns[name] = values
-        elif (values := parse_numbers(cells := table.texts(place), gaps)) is not None:
+        elif (values := parse_numbers(cells := table.texts(place))) is not None:
             typed.columns[name] = values
             plain.append(place)
         else:
             texts[place] = [cell.strip() for cell in cells]
     if texts:
-        _read_texts(table, texts, plain, gaps, typed, only_numbers)
+        _read_texts(table, texts, plain, typed, only_numbers)
     names = [table.names[p] for p in places if table.names[p] in typed.columns]
     return typed._replace(columns={name: typed.columns[name] for name in names})
 
 
-def _read_declared(column: Any, missing: frozenset[str]) -> Array | _Fault | None:
+def _read_declared(column: Any) -> Array | _Fault | None:
     """A column of a type that the file declares: numbers, a fault, or None (texts, mixed)."""
     kind = getattr(column.dtype, "kind", "O")
     if kind in "mM":
@@ -190,9 +177,7 @@ def _read_declared(column: Any, missing: frozenset[str]) -> Array | _Fault | Non
     if kind == "b" and column.dtype == np.bool_:
         return np.asarray(column)
     if kind in "fiub" and type(column.dtype).__name__ != "CategoricalDtype":
-        values = column.to_numpy(dtype=float, na_value=np.nan)
-        also = [float(text) for text in missing if is_number(text)]
-        return np.where(np.isin(values, also), np.nan, values) if also else values
+        return np.asarray(column.to_numpy(dtype=float, na_value=np.nan))
     if kind == "c":
         return _Fault("strange", "", "complex numbers")
     strange = next(
@@ -205,7 +190,6 @@ def _read_texts(
     table: RawTable,
     texts: dict[int, list[str]],
     plain: Sequence[int],
-    missing: frozenset[str],
     typed: _TypedColumns,
     only_numbers: bool,
 ) -> None:
@@ -213,7 +197,7 @@ def _read_texts(
 
     Where one says that commas are decimal, `plain` ones such as 1.234 may be thousands and are refused.
     """
-    signs = {place: find_decimal(set(cells) - missing) for place, cells in texts.items()}
+    signs = {place: find_decimal(set(cells) - GAPS) for place, cells in texts.items()}
     comma = "," in signs.values()
     grouped = [p for p in plain if comma and could_have_comma(table.texts(p))]
     says = [p for p in (*plain, *texts) if p not in grouped and signs.get(p, ".") == "."]
@@ -223,42 +207,40 @@ def _read_texts(
         if sign == UNSURE and comma != point:
             sign = "," if comma else "."
         if sign is not None and sign != UNSURE:
-            values = typed.columns[name] = parse_written(cells, sign, missing)
+            values = typed.columns[name] = parse_written(cells, sign)
             first = int(np.argmax(~np.isnan(values)))
             typed.examples[name] = f"{cells[first][:40]!r} as {values[first]:.10g}"
             continue
-        fault = _find_fault(name, cells, table.lines, missing, unsure=sign == UNSURE)
-        truths = _parse_truths(cells, missing)
+        fault = _find_fault(name, cells, table.lines, unsure=sign == UNSURE)
+        truths = _parse_truths(cells)
         if only_numbers and truths is None and (fault is None or fault.kind not in ("date", "unsure")):
-            odd = {cell for cell in cells if not is_number(cell)} - missing
+            odd = {cell for cell in cells if not is_number(cell)} - GAPS
             fault = _example("text", name, cells, table.lines, odd.__contains__)
         if fault is not None:
             (typed.doubts if fault.kind == "doubtful" else typed.faults).append(fault)
         if fault is None or fault.kind == "doubtful":
-            typed.columns[name] = _as_levels(cells, missing) if truths is None else truths
+            typed.columns[name] = _as_levels(cells) if truths is None else truths
     typed.faults.extend(
         _example("unsure", table.names[p], table.texts(p), table.lines, lambda cell: "." in cell)
         for p in grouped
     )
 
 
-def _parse_truths(cells: Sequence[str], missing: frozenset[str]) -> Array | None:
+def _parse_truths(cells: Sequence[str]) -> Array | None:
     """A column of True and False, in any case, as bools (with gaps: 1, 0, NaN); None if it is none."""
     codes = {"true": 1.0, "false": 0.0}
-    numbers = [np.nan if cell in missing else codes.get(cell.lower()) for cell in cells]
+    numbers = [np.nan if cell in GAPS else codes.get(cell.lower()) for cell in cells]
     if None in numbers:
         return None
     values = np.array(numbers, dtype=float)
     return values if np.isnan(values).any() else values.astype(bool)
 
 
-def _find_fault(
-    name: str, cells: Sequence[str], lines: Sequence[int], missing: frozenset[str], *, unsure: bool
-) -> _Fault | None:
+def _find_fault(name: str, cells: Sequence[str], lines: Sequence[int], *, unsure: bool) -> _Fault | None:
     """What is wrong, or doubtful, with a column of texts, if anything."""
     if unsure:
         return _example("unsure", name, cells, lines, lambda cell: "," in cell)
-    there = [cell for cell in cells if cell not in missing]
+    there = [cell for cell in cells if cell not in GAPS]
     levels = set(there)
     dated = {cell for cell in levels if _DATE.fullmatch(cell)}
     if 2 * sum(cell in dated for cell in there) > len(there):
@@ -282,10 +264,10 @@ def _example(kind: str, name: str, cells: Sequence[str], lines: Sequence[int], s
     return _Fault(kind, name, cell[:40], line)
 
 
-def _as_levels(cells: Sequence[str], missing: frozenset[str]) -> Array:
+def _as_levels(cells: Sequence[str]) -> Array:
     """Texts of a category, None where missing."""
     levels = np.empty(len(cells), dtype=object)
-    levels[:] = [None if (text := cell.strip()) in missing else unescape_formula(text) for cell in cells]
+    levels[:] = [None if (text := cell.strip()) in GAPS else unescape_formula(text) for cell in cells]
     return levels
 
 

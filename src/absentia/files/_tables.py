@@ -109,8 +109,6 @@ def read_raw_table(path: Path, sheet: str | None = None) -> RawTable:
         Which sheet of a workbook; by default the first.
     """
     kind = path.suffix.lower()
-    if sheet is not None and kind != ".xlsx":
-        raise ValueError("sheet is for .xlsx files; leave it out")
     if kind == ".xlsx":
         return _read_sheet(path, sheet)
     if kind in (".parquet", ".pq"):
@@ -406,8 +404,6 @@ def _read_sheet_cells(
     file.seek(0)
     book = openpyxl.load_workbook(file, read_only=True, data_only=data_only, keep_links=False)
     names = list(book.sheetnames)
-    if sheet is not None and sheet not in names:
-        raise KeyError(f"no sheet {sheet!r}; there are {names[:8]}")
     page = book[names[0] if sheet is None else sheet]
     page.reset_dimensions()
     budget, rows = Budget(), list[Any]()

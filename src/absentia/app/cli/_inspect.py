@@ -53,9 +53,7 @@ def inspect(
     from absentia.core import limit_threads
 
     loaded = source.open(data, labels)
-    label_values = None
-    if labels is not None or loaded.labels is not None:
-        label_values = find_labels(data, source, loaded, labels)
+    label_values = None if labels is None else find_labels(data, source, loaded, labels)
     besides = Covariates.read(covariates, loaded, data, source.id)
     loaded, _ = group_samples(data, source, loaded)
     loaded = replace(loaded, data=besides.without(loaded.data))
@@ -68,13 +66,13 @@ def inspect(
     _show_data(data, loaded, label_values)
     if not features.observed.all():
         _show_absence(absence)
-    if label_values is not None:
+    if labels is not None and label_values is not None:
         say(_suggest_command(data, labels, covariates, source, loaded, label_values))
 
 
 def _suggest_command(
     path: Path,
-    labels_flag: str | None,
+    labels_flag: str,
     covariates: Sequence[str],
     source: LabelledReadOptions,
     loaded: LoadedData,
@@ -83,13 +81,11 @@ def _suggest_command(
     """Return a line with the command that learns these labels, or with the reason why ``fit`` would not."""
     from absentia.app.cli._data import explain_refusal
 
-    labels_words = [] if labels_flag is None else ["--labels", labels_flag]
-    arguments = [str(path), *labels_words, *flag_words(source)]
+    arguments = [str(path), "--labels", labels_flag, *flag_words(source)]
     covariates_words = ["--covariates", *covariates] if covariates else []
     if labels.kind == "multilabel":
         return f"next:  {format_command('compare', *arguments, '-o', 'compared')}"
-    label_source = labels_flag or "the labels of the manifest"
-    reason = explain_refusal(labels.without(loaded.data), labels, label_source)
+    reason = explain_refusal(labels.without(loaded.data), labels, labels_flag)
     if reason:
         return f"absentia fit would refuse: {escape(reason)}"
     return f"next:  {format_command('fit', *arguments, *covariates_words, '-o', 'model.absentia')}"
