@@ -206,19 +206,6 @@ def shift_eigenvalues(A: Array) -> Array:
     return np.asarray(A + max(-low, 0.0) * np.eye(len(A), dtype=A.dtype))
 
 
-def logdet_divergence(Q: Array, M: Array) -> float:
-    """LogDet divergence ``1/2 (logdet M - logdet Q + <M^-1, Q - M>)`` of two positive definite matrices.
-
-    Zero only for ``Q == M``; unchanged when both are transformed by the same invertible matrix.
-    """
-    Q, M = np.asarray(Q, dtype=np.float64), np.asarray(M, dtype=np.float64)
-    if Q.shape != M.shape or Q.ndim != 2 or Q.shape[0] != Q.shape[1]:
-        raise ValueError(f"two square matrices of one size are wanted; got {Q.shape} and {M.shape}")
-    L_q, L_m = cholesky(Q, "first matrix"), cholesky(M, "second matrix")
-    trace = float(np.trace(cholesky_solve(L_m, Q))) - len(M)
-    return 0.5 * (cholesky_logdet(L_m) - cholesky_logdet(L_q) + trace)
-
-
 # --------------------------------------------------------------------------------------------- conditioning
 
 
