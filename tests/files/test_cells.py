@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from absentia.files._cells import (
+from absentia.files._columns import (
     GAPS,
     UNSURE,
     could_have_comma,

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from absentia.files import _columns
-from absentia.files._cells import format_cell
+from absentia.files._columns import format_cell
 from absentia.files._tables import RawTable, find_id_columns, pack_cells
 
 

@@ -18,7 +18,7 @@ import absentia
 from absentia import io, models
 from absentia.core import Serialized
 from absentia.files import read_state, write_state
-from absentia.files._models import _VERSION, _checksum
+from absentia.files._outputs import _VERSION, _checksum
 from helpers.crafted_archives import described, refused
 
 _spec = importlib.util.spec_from_file_location("make_archives", Path(__file__).parent / "make_archives.py")

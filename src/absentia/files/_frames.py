@@ -16,8 +16,14 @@ import numpy as np
 from absentia.core import warn
 from absentia.data import AbsenceWarning, Views, find_duplicates, normalize_id
 from absentia.files._base import FileError, LoadedData, Options, file_errors, match_names
-from absentia.files._cells import GAPS, is_number, unescape_formula
-from absentia.files._columns import check_header, describe_faults, infer_types
+from absentia.files._columns import (
+    GAPS,
+    describe_faults,
+    infer_types,
+    is_number,
+    parse_numbers,
+    unescape_formula,
+)
 from absentia.files._tables import TABLE_ENDINGS, RawTable, find_id_columns, list_sheets, read_raw_table
 
 if TYPE_CHECKING:
@@ -112,6 +118,47 @@ def find_id_column(table: RawTable, wanted: str | None) -> int:
             f"such as {broken}, which are no ids; say which column holds the ids of samples (--id NAME)"
         )
     return 0
+
+
+def check_header(table: RawTable) -> None:
+    """Raise if the first line of a text looks like a sample and not like names of columns.
+
+    Every name is then a number such as its column has, or a text that its column has; numbers that rise
+    evenly may be names, unless the first is written as the ids are.
+
+    Parameters
+    ----------
+    table : RawTable
+        A table whose ids are in the first column.
+    """
+    first, *rest = table.names
+    if not first or find_id_columns(table.names) or not all(isinstance(x, str) for x in table.columns):
+        return
+    names = [(place, name) for place, name in enumerate(rest, 1) if name not in GAPS]
+    if not names or not all(_is_like(name, table.texts(place)) for place, name in names):
+        return
+    steps = np.diff([float(name) if is_number(name) else np.nan for _, name in names])
+    evenly = len(steps) > 1 and steps[0] > 0 and np.ptp(steps) <= 1e-6 * steps[0]
+    shape = re.sub(r"\d+", "0", first)
+    alike = sum(re.sub(r"\d+", "0", cell.strip()) == shape for cell in table.texts(0))
+    if evenly and not ("0" in shape and shape != "0" and 2 * alike > len(table.lines)):
+        return
+    line = ", ".join(repr(name) for name in table.names[:4]) + (", ..." if len(table.names) > 4 else "")
+    raise ValueError(
+        f"the first line ({line}) looks like a sample and not like names of columns; put a line with names "
+        "above it, as in id,age,sex, or, if these are names, call the first column id"
+    )
+
+
+def _is_like(name: str, cells: Sequence[str]) -> bool:
+    """Whether a name is a text that its column has, or a number not far from those that it has."""
+    if not is_number(name):
+        return name in map(str.strip, cells)
+    values = parse_numbers(cells)
+    if values is None or np.isnan(values).all():
+        return False
+    low, high = np.nanmin(values), np.nanmax(values)
+    return bool(2 * low - high <= float(name) <= 2 * high - low)
 
 
 def read_ids(table: RawTable, place: int) -> list[str]:

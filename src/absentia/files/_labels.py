@@ -28,7 +28,7 @@ from absentia.data import (
 )
 from absentia.files._archive import list_keys
 from absentia.files._base import FileError, LoadedData, file_errors, path_exists
-from absentia.files._cells import (
+from absentia.files._columns import (
     GAPS,
     UNSURE,
     find_decimal,

@@ -25,8 +25,8 @@ READERS = {
     ".h5": "_reading:_read_arrays_as_views",
     ".hdf5": "_reading:_read_arrays_as_views",
     ".zarr": "_reading:_read_arrays_as_views",
-    ".h5ad": "_anndata:read_annotated",
-    ".h5mu": "_anndata:read_annotated",
+    ".h5ad": "_hdf5:read_annotated",
+    ".h5mu": "_hdf5:read_annotated",
     **dict.fromkeys(TABLE_ENDINGS, "_frames:read_single_table"),
 }
 _FOLDER_READER = "_folder:read_folder"
@@ -38,9 +38,9 @@ _CONTENT_READERS = {
     ".mat": "_mat:mat_content",
     ".h5": "_hdf5:hdf5_content",
     ".hdf5": "_hdf5:hdf5_content",
-    ".zarr": "_hdf5:zarr_content",
-    ".h5ad": "_anndata:obs_content",
-    ".h5mu": "_anndata:obs_content",
+    ".zarr": "_archive:zarr_content",
+    ".h5ad": "_hdf5:obs_content",
+    ".h5mu": "_hdf5:obs_content",
 }
 CONTAINERS = tuple(_CONTENT_READERS)
 

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 from absentia.data import ID_COLUMNS
 from absentia.files._archive import BoundedFile
 from absentia.files._base import Budget, import_optional, open_regular
-from absentia.files._cells import format_cell, unescape_formula
+from absentia.files._columns import format_cell, unescape_formula
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".tab", ".csv.gz", ".tsv.gz", ".txt.gz")
 TABLE_ENDINGS = (*TEXT_ENDINGS, ".parquet", ".pq", ".feather", ".xlsx")
