@@ -23,7 +23,6 @@ from absentia.data._ids import (
     show_id,
 )
 from absentia.data._kernel_checks import check_kernel, prefers_factors
-from absentia.data._kernel_pca import Components, fused_components
 from absentia.data._kernelviews import KernelViews, check_square_kernels
 from absentia.data._leakage import find_leaks, find_repeats
 from absentia.data._mudata import COMPLETED_LAYER, is_anndata, is_mudata, obsp_blocks, quiet

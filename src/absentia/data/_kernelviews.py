@@ -347,25 +347,6 @@ class KernelViews(Presence):
             columns = self.column_ids[self.column_observed[:, v]]
         return pd.DataFrame(values, index=id_labels(ids), columns=id_labels(columns))
 
-    def to_embedding(self, n_components: int = 20, *, per_view: bool = False) -> Any:
-        """Coordinates of the samples along the leading components of complete kernels (kernel PCA).
-
-        Kernels are centred and stay operators; see :class:`absentia.ViewEmbedding` for new samples.
-
-        Parameters
-        ----------
-        n_components : int
-            Number of columns; the last are zero where the kernels have fewer directions.
-        per_view : bool
-            False: one array for all views together, each with the same total variance.  True: a dict
-            of arrays, one per view.
-        """
-        from absentia.data._kernel_pca import fused_components, view_components  # which import this module
-
-        if per_view:
-            return {name: part.scores for name, part in view_components(self, n_components).items()}
-        return fused_components(self, n_components)[0].scores
-
     def _headline(self) -> str:
         if self.square:
             return super()._headline()
