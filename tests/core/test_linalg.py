@@ -110,7 +110,7 @@ def test_small_and_hollow_matrices_are_judged_too():
     assert linalg.psd_violation(np.zeros((3, 3))) is None
     assert linalg.psd_violation(np.array([[-2.0]])) == (-2.0, -2.0)
     assert linalg.psd_violation(np.array([[0.0, 3.0], [3.0, 0.0]])) == pytest.approx((-3.0, 3.0))
-    assert linalg.extreme_eigenvalues(np.diag([2.0, -1.0, 5.0])) == (-1.0, 5.0)
+    assert linalg._extreme_eigenvalues(np.diag([2.0, -1.0, 5.0])) == (-1.0, 5.0)
 
 
 def test_indefinite_accepts_single_precision_kernels():

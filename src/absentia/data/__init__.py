@@ -22,7 +22,7 @@ from absentia.data._ids import (
     normalize_id,
     show_id,
 )
-from absentia.data._kernel_checks import check_kernel, prefers_factors
+from absentia.data._inputs import ID_COLUMNS, check_kernel, id_labels, prefers_factors
 from absentia.data._kernelviews import KernelViews, check_square_kernels
 from absentia.data._leakage import find_leaks, find_repeats
 from absentia.data._mudata import COMPLETED_LAYER, is_anndata, is_mudata, obsp_blocks, quiet
@@ -54,5 +54,4 @@ from absentia.data._presence import (
     input_error,
     warn_of_unlinked,
 )
-from absentia.data._tables import ID_COLUMNS, id_labels
 from absentia.data._views import Views

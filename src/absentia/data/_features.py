@@ -19,8 +19,8 @@ import scipy.sparse
 from absentia.core import Array, serializable, warn
 from absentia.core.linalg import as_readonly
 from absentia.data._ids import AbsenceWarning, find_duplicates, show_id
+from absentia.data._inputs import check_codes
 from absentia.data._presence import freeze
-from absentia.data._tables import check_codes
 from absentia.data._views import Views, empty_rows
 
 _ROUNDING = 1e-12  # deviations below this share of the mean are rounding of a constant

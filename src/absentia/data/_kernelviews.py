@@ -16,9 +16,8 @@ import numpy as np
 from absentia.core import Array, Dense, Gram, Operator, check_name, has_factors, serializable, warn
 from absentia.core.linalg import as_readonly, clip_eigenvalues, psd_violation, shift_eigenvalues
 from absentia.data._ids import Align
-from absentia.data._kernel_checks import check_kernel, parse_dense, parse_parts
+from absentia.data._inputs import check_kernel, id_labels, parse_dense, parse_parts
 from absentia.data._presence import Presence, as_index, input_error, strip_ellipsis
-from absentia.data._tables import id_labels
 
 if TYPE_CHECKING:
     import pandas

@@ -18,9 +18,9 @@ import scipy.sparse
 from absentia.core import Array, check_name, serializable
 from absentia.core.linalg import as_readonly
 from absentia.data._ids import Align, align_ids, find_holders, show_id
+from absentia.data._inputs import Part, array_parts, frame_part, id_labels, is_frame, set_id_index
 from absentia.data._mudata import KeyByModality, anndata_parts, mudata_parts
 from absentia.data._presence import Presence, as_index, check_names, check_observed, default_names, freeze
-from absentia.data._tables import Part, array_parts, frame_part, id_labels, is_frame, set_id_index
 
 if TYPE_CHECKING:
     import pandas
