@@ -191,9 +191,6 @@ def test_other_archives_are_named(tmp_path):
         path,
         r"holds no model but \['readme.txt'\]; make one with absentia fit or absentia.save",
     )
-    with zipfile.ZipFile(path, "w") as other:
-        other.writestr("schema.json", "{}")
-    refused(read_state, path, "what skops writes; read it with skops.io.load")
 
 
 # ------------------------------------------------------------------------- files that earlier versions wrote

@@ -34,7 +34,6 @@ from absentia.core._serialization import (
     deserialize,
     raw_bytes,
     serializable,
-    serializable_types,
     serialize,
 )
 from absentia.core._warn import is_absentia_warning, warn

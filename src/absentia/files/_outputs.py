@@ -264,7 +264,10 @@ def read_state(path: PathLike) -> tuple[Serialized, dict[str, Any]]:
         )
     with open_archive(path) as members:
         if "model" not in members:
-            raise FileError(f"{path}: holds no model but {_describe_members(members)}")
+            held = sorted(members)[:8] or "nothing"
+            raise FileError(
+                f"{path}: holds no model but {held}; make one with absentia fit or absentia.save"
+            )
         try:
             text = members.pop("model")
             if text.shape != () or text.dtype.kind != "U" or text.dtype.itemsize > 4 * _MAX_DESCRIPTION:
@@ -288,12 +291,6 @@ def _refuse_pickle(path: PathLike) -> None:
             f"{path}: is a pickle or compressed data, which may be one and could run anything; it is not "
             "opened: save the model with absentia.save"
         )
-
-
-def _describe_members(members: Mapping[str, Any]) -> str:
-    if "schema.json" in members:
-        return "what skops writes; read it with skops.io.load(path, trusted=absentia.models.skops_types())"
-    return f"{sorted(members)[:8] or 'nothing'}; make one with absentia fit or absentia.save"
 
 
 def _parse_description(text: str) -> dict[str, Any]:
