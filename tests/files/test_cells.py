@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from absentia.files._columns import (
     GAPS,
     UNSURE,
-    could_have_comma,
+    _could_have_comma,
     find_decimal,
     is_measured,
     is_number,
@@ -67,10 +67,10 @@ def test_decimal_commas_are_read_to_the_last_bit_or_not_at_all(values):
 def test_single_cells():
     assert is_number(" -1.5e-3 ")
     assert not is_number("nan")
-    assert could_have_comma(["1.234", "12", "."])
-    assert not could_have_comma(["1.23", "1.234"])
-    assert not could_have_comma(["0.123"])
-    assert not could_have_comma(["12"])
+    assert _could_have_comma(["1.234", "12", "."])
+    assert not _could_have_comma(["1.23", "1.234"])
+    assert not _could_have_comma(["0.123"])
+    assert not _could_have_comma(["12"])
 
 
 WRITTEN = [

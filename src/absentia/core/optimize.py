@@ -3,7 +3,7 @@
 EM, alternating minimisation, descent and conjugate gradients all run through :func:`iterate`.  A rule owns
 what it measures and the sentence that the user reads.
 
-:func:`squarem` turns a slow but monotone update into a fast one; where the gradient is at hand as well,
+:func:`_squarem` turns a slow but monotone update into a fast one; where the gradient is at hand as well,
 :func:`make_quasi_newton_step` does so in fewer evaluations.  Neither ever lets an objective rise.
 :func:`accelerate` and :func:`descend` run them.
 
@@ -194,7 +194,7 @@ class AccelerationState:
         return self.at.value
 
 
-def squarem(
+def _squarem(
     evaluate: Callable[[Point], UpdateEvaluation],
 ) -> Callable[[AccelerationState], AccelerationState]:
     """One step of squared extrapolation (Varadhan & Roland 2008, scheme S3) with a safeguard.
@@ -227,7 +227,7 @@ def accelerate(
 ) -> Solution[AccelerationState]:
     """Repeat the update that `evaluate` knows, extrapolated; `options` are those of :func:`iterate`."""
     start = AccelerationState(evaluate(first))
-    return iterate(squarem(evaluate), lambda state: state.value, start, **options)
+    return iterate(_squarem(evaluate), lambda state: state.value, start, **options)
 
 
 def _step_length(first: UpdateEvaluation, second: UpdateEvaluation) -> float:

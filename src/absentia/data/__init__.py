@@ -6,11 +6,9 @@ from absentia.data._features import (
     ViewCoding,
     column_scales,
     concatenate_features,
-    describe_columns,
     drop_features,
     looks_like_counts,
     name_features,
-    numeric_columns,
 )
 from absentia.data._ids import (
     WAYS_TO_DIFFER,

@@ -89,7 +89,7 @@ def parse_written(cells: Sequence[str], decimal: str) -> Array:
     )
 
 
-def could_have_comma(cells: Iterable[str]) -> bool:
+def _could_have_comma(cells: Iterable[str]) -> bool:
     """Whether plain numbers with points could be thousands where commas are decimal: ``1.234``."""
     with_points = [cell for cell in map(str.strip, cells) if "." in cell and len(cell) > 1]
     return bool(with_points) and all(map(_BY_DECIMAL[","].fullmatch, with_points))
@@ -325,7 +325,7 @@ def _read_texts(
     """
     signs = {place: find_decimal(set(cells) - GAPS) for place, cells in texts.items()}
     comma = "," in signs.values()
-    grouped = [p for p in plain if comma and could_have_comma(table.texts(p))]
+    grouped = [p for p in plain if comma and _could_have_comma(table.texts(p))]
     says = [p for p in (*plain, *texts) if p not in grouped and signs.get(p, ".") == "."]
     point = UNSURE in signs.values() and any(map(_SIGNED.search, (x for p in says for x in table.texts(p))))
     for place, cells in texts.items():

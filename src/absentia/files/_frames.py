@@ -34,7 +34,7 @@ LABEL_NAMES = re.compile(r"labels?|y|targets?|outcomes?|phenotypes?", re.IGNOREC
 _N_SHOWN = 5
 
 
-def read_frame(
+def _read_frame(
     path: Path,
     *,
     id: str | None = None,
@@ -303,9 +303,9 @@ def read_single_table(path: Path, options: Options) -> LoadedData:
 def read_view_table(
     view: str, path: Path, options: Options, **more: Any
 ) -> "tuple[pd.DataFrame, tuple[str, ...]]":
-    """The table of one view, with what the options say of it and `more` of :func:`read_frame`."""
+    """The table of one view, with what the options say of it and `more` of :func:`_read_frame`."""
     ignored = partial(options.ignored_columns, view)
-    return read_frame(path, id=options.id, transpose=options.is_transposed(view), ignored=ignored, **more)
+    return _read_frame(path, id=options.id, transpose=options.is_transposed(view), ignored=ignored, **more)
 
 
 def read_sheets(
@@ -364,7 +364,7 @@ def _read_groups(
 
     wanted = list(dict.fromkeys(pattern for patterns in groups.values() for pattern in patterns))
     transpose = options.is_transposed(view_name(path))
-    frame, notes = read_frame(path, id=options.id, columns=wanted, transpose=transpose, ignored=ignored)
+    frame, notes = _read_frame(path, id=options.id, columns=wanted, transpose=transpose, ignored=ignored)
     columns = columns_by_view(list(map(str, frame.columns)))
     twice = find_duplicates(name for own in columns.values() for name in own)
     if twice:

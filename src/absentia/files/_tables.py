@@ -44,7 +44,7 @@ class RawTable:
     ----------
     names : list of str
     columns : list
-        Each a text of all cells, as :func:`pack_cells` makes it, or a pandas Series where the file
+        Each a text of all cells, as :func:`_pack_cells` makes it, or a pandas Series where the file
         declares types.
     lines : sequence of int
         The line of the file that each row stands in.
@@ -75,13 +75,13 @@ class RawTable:
         return replace(
             self,
             names=["", *(name.strip() for name in self.texts(first))],
-            columns=[pack_cells([self.names[place] for place in rest]), *map(pack_cells, rows)],
+            columns=[_pack_cells([self.names[place] for place in rest]), *map(_pack_cells, rows)],
             lines=[place + 1 for place in rest],
             index=None,
         )
 
 
-def pack_cells(cells: Sequence[str]) -> str:
+def _pack_cells(cells: Sequence[str]) -> str:
     """Cells of a column as one text, which takes a tenth of the memory of many."""
     return _END.join(cells)
 
@@ -150,10 +150,10 @@ def _read_cells(text: str, delimiter: str) -> tuple[list[str], list[str], list[i
         lines.append(line)
         rows.append(row)
         if len(rows) * width > _CHUNK:
-            parts.append([pack_cells(column) for column in zip(*rows, strict=True)])
+            parts.append([_pack_cells(column) for column in zip(*rows, strict=True)])
             rows = []
-    parts += [[pack_cells(column) for column in zip(*rows, strict=True)]] if rows else []
-    columns = [pack_cells(column) for column in zip(*parts, strict=True)]
+    parts += [[_pack_cells(column) for column in zip(*rows, strict=True)]] if rows else []
+    columns = [_pack_cells(column) for column in zip(*parts, strict=True)]
     return [name.strip() for name in names], columns or [""] * len(names), lines
 
 
@@ -163,7 +163,7 @@ def _complete_names(names: list[str], columns: list[str], lines: list[int]) -> l
         return names
     if not columns[-1].strip(_END + " "):
         return [*names, ""]  # lines end with a delimiter
-    counting = columns[0] == pack_cells([str(k) for k in range(1, len(lines) + 1)])
+    counting = columns[0] == _pack_cells([str(k) for k in range(1, len(lines) + 1)])
     if counting or not find_id_columns(names):
         return ["", *names]  # as R writes tables: the column of row names has no name
     raise _uneven_lines(lines[0], len(columns), 1, len(names))
@@ -422,7 +422,7 @@ def _table_from_rows(rows: list[list[str]], notes: tuple[str, ...]) -> RawTable:
     if width < 2:
         raise ValueError("the sheet has fewer than two columns; a table has ids and at least one column")
     wide = [[*row[:width], *[""] * (width - len(row))] for _, row in filled]
-    columns = [pack_cells(column) for column in zip(*wide[1:], strict=True)] or [""] * width
+    columns = [_pack_cells(column) for column in zip(*wide[1:], strict=True)] or [""] * width
     return RawTable(
         [name.strip() for name in wide[0]], columns, [line for line, _ in filled[1:]], notes=notes
     )

@@ -23,7 +23,6 @@ from absentia.data import (
     drop_features,
     find_repeats,
     looks_like_counts,
-    numeric_columns,
     show_id,
 )
 from absentia.files import Labels, LoadedData, file_errors, read_covariates, read_groups, read_labels
@@ -408,7 +407,7 @@ def count_sentences(data: Views, kernels: ViewKernels) -> list[str]:
     for name in data.names:
         chosen = {"kernel": kernels.kernel, "log": kernels.log, **(kernels.per_view or {}).get(name, {})}
         is_rbf = chosen["kernel"] == "rbf" and not chosen["log"]
-        if is_rbf and looks_like_counts(numeric_columns(data, name)):
+        if is_rbf and looks_like_counts(data, name):
             sentences.append(
                 f"view {name!r} looks like counts (whole numbers, many zeros), for which --kernel "
                 f"{name}=cosine or --log {name} is usual"

@@ -125,13 +125,19 @@ def _make_view_table(data: Presence, labels: Labels | None) -> Table:
 
 def _describe_columns(data: Any, name: str) -> str:
     """Describe the columns of a view, missing values included; of a kernel, its size."""
-    from absentia.data import Views, describe_columns
+    from absentia.data import Views
 
     if not isinstance(data, Views):
         return str(data._size_of(name))
-    missing = data.missing_values[name]
-    plural = "" if missing == 1 else "s"
-    return describe_columns(data, name) + (f", {missing} value{plural} missing" if missing else "")
+    levels, missing = list(data.levels(name)), data.missing_values[name]
+    numbers = data.block(name).shape[1] - len(levels)
+    parts = [f"{numbers} numeric"] if numbers or not levels else []
+    if levels:
+        examples = ", ".join(levels[:5]) + (", ..." if len(levels) > 5 else "")
+        parts.append(f"{len(levels)} categorical ({examples}) -> one-hot")
+    if missing:
+        parts.append(f"{missing} value{'' if missing == 1 else 's'} missing")
+    return ", ".join(parts)
 
 
 def _make_pattern_table(data: Presence, max_patterns: int = 10) -> Table:
