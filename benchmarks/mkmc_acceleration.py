@@ -14,7 +14,7 @@ import common
 import numpy as np
 import px_em
 
-from absentia.core.optimize import AccelerationState, DescentState, make_quasi_newton_step, squarem
+from absentia.core.optimize import AccelerationState, DescentState, _squarem, make_quasi_newton_step
 from absentia.methods.completion.mkmc import _low_rank
 
 NOISE = {"pca": _low_rank.equal_noise, "fa": _low_rank.own_noise}
@@ -54,7 +54,7 @@ def main() -> None:
 
             runs = {
                 "PX-EM": run(plain(em), AccelerationState(em(first)), most),
-                "PX-EM, SQUAREM": run(squarem(em), AccelerationState(em(first)), most),
+                "PX-EM, SQUAREM": run(_squarem(em), AccelerationState(em(first)), most),
                 "quasi-Newton": run(make_quasi_newton_step(sloped), DescentState(sloped(first)), most),
             }
             needed = {}

@@ -16,7 +16,7 @@ from helpers.command_line import run
 
 ROOT = Path(__file__).parent.parent
 PAGES = ["README.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
-NEEDS = {"docs/models.md": ["skops"], "docs/results.md": ["grakel", "networkx"]}
+NEEDS = {"docs/results.md": ["grakel", "networkx"]}
 
 
 def blocks(page):

@@ -14,6 +14,7 @@ from absentia.core.optimize import (
     Status,
     StoppingRule,
     UpdateEvaluation,
+    _squarem,
     accelerate,
     add_scaled,
     descend,
@@ -21,7 +22,6 @@ from absentia.core.optimize import (
     iterate,
     make_quasi_newton_step,
     refine_minimum,
-    squarem,
 )
 
 
@@ -195,13 +195,13 @@ def test_the_cost_of_a_descent_is_counted():
 def test_steps_that_are_allowed_grow_fourfold_and_shrink_where_they_fail():
     evaluate = slow_quadratic(np.array([0.01]))
     at = evaluate((np.ones(1),))
-    assert squarem(evaluate)(AccelerationState(at, limit=1.5)).limit == 6.0  # as long as was allowed
-    assert squarem(evaluate)(AccelerationState(at)).limit == 1e4  # shorter
+    assert _squarem(evaluate)(AccelerationState(at, limit=1.5)).limit == 6.0  # as long as was allowed
+    assert _squarem(evaluate)(AccelerationState(at)).limit == 1e4  # shorter
 
     def rising(point):
         return replace(evaluate(point), value=-evaluate(point).value)
 
-    missed = squarem(rising)(AccelerationState(rising((np.ones(1),)), limit=40.0))
+    missed = _squarem(rising)(AccelerationState(rising((np.ones(1),)), limit=40.0))
     assert (missed.limit, missed.n_evaluations) == (10.0, 4)
 
 

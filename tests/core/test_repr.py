@@ -1,7 +1,6 @@
 """What holds arrays is told in a line, without the numbers."""
 
 import numpy as np
-import pytest
 
 from absentia import KernelViews, MKLClassifier, PMAImputer, ViewKernels, Views, models
 from absentia.core import Completed, CompletedSide, Dense, Gram, LowRankPlusDiagonal, Scaled
@@ -31,15 +30,6 @@ def test_operators_say_their_shape_rank_and_memory():
     assert repr(small).startswith("Completed(5 x 5, 2 x 2 observed, rank 1 elsewhere, float64, ")
     assert repr(small.rows) == "Side(2 known, 3 filled, rank 1)"
     assert isinstance(small.rows, CompletedSide)
-
-
-def test_chunked_operators_say_how_many_chunks():
-    dask = pytest.importorskip("dask.array")
-    from absentia.core import Chunked, ChunkedGram
-
-    kernel, factors = dask.from_array(np.eye(6), chunks=3), dask.from_array(FACTORS, chunks=(10, 5))
-    assert repr(Chunked(kernel)) == "Chunked(6 x 6, float64, 4 chunks)"
-    assert repr(ChunkedGram(factors)) == "ChunkedGram(30 x 30, 5 factors, float64, 3 chunks)"
 
 
 def test_a_solution_says_how_it_ended():

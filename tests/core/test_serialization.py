@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
-from absentia.core import Dense, Gram, Serialized, deserialize, serializable, serializable_types, serialize
+from absentia.core import Dense, Gram, Serialized, deserialize, serializable, serialize
 
 
 @serializable
@@ -205,12 +205,6 @@ def test_parts_are_told_without_being_made():
     with pytest.raises(ValueError, match="unknown here"):
         deserialize(found.tree, found.arrays, objects=False)
     assert list(Serialized([1, {"is": "array", "number": "0"}]).parts()) == []
-
-
-def test_types_are_listed_by_their_full_names():
-    assert f"{Dense.__module__}.Dense" in serializable_types()
-    assert all(name.startswith("absentia.") for name in serializable_types())
-    assert serializable_types() == sorted(serializable_types())
 
 
 def test_objects_come_back_without_what_they_compute_on_demand():

@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse
 
 from absentia import KernelViews
-from absentia.core import Chunked, ChunkedGram, Dense, Gram, LowRankPlusDiagonal
+from absentia.core import Dense, Gram, LowRankPlusDiagonal
 from absentia.data import check_kernel
 
 IDS = np.array(list("pqrs"))
@@ -17,18 +17,12 @@ def kernel():
     return X @ X.T
 
 
-def chunked(A):
-    da = pytest.importorskip("dask.array")
-    return Chunked(da.from_array(A, chunks=(2, 3)))
-
-
 def changed(i, j, value):
     A = kernel()
     A[i, j] = value
     return A
 
 
-@pytest.mark.parametrize("hold", [Dense, chunked])
 @pytest.mark.parametrize(
     ("A", "sentence"),
     [
@@ -39,19 +33,9 @@ def changed(i, j, value):
     ],
     ids=["nan", "infinite", "asymmetric", "negative"],
 )
-def test_what_is_wrong_is_named_in_arrays_and_in_chunks(hold, A, sentence):
+def test_what_is_wrong_is_named(A, sentence):
     with pytest.raises(ValueError, match=sentence):
-        check_kernel("a", hold(A), IDS)
-
-
-@pytest.mark.parametrize("sign", [-1, 1])
-def test_whichever_row_is_looked_at_the_samples_are_named_in_one_order(sign):
-    """In one row two values are off, and one of them more: in chunks that row is looked at."""
-    A = changed(3, 1, 9.0)
-    A[3, 0] += sign
-    for hold in (Dense, chunked):
-        with pytest.raises(ValueError, match=r"k\('q', 's'\) = .* but k\('s', 'q'\) = 9"):
-            check_kernel("a", hold(A), IDS)
+        check_kernel("a", Dense(A), IDS)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -76,9 +60,6 @@ def test_factors_are_looked_at_and_not_multiplied():
     left[2, 1] = np.inf
     with pytest.raises(ValueError, match="view 'a', sample 'r': factor is NaN or infinite"):
         check_kernel("a", Gram(left), IDS)
-    da = pytest.importorskip("dask.array")
-    with pytest.raises(ValueError, match="view 'a', sample 'r': factor is NaN or infinite"):
-        check_kernel("a", ChunkedGram(da.from_array(left, chunks=2)), IDS)
 
 
 def test_other_operators_are_checked_as_arrays_and_nobody_is_fine():
@@ -100,14 +81,6 @@ def test_blocks_and_factors_are_operators_over_their_own_ids(values, factors):
     assert views.ids.tolist() == ["p", "q"]
     assert type(operator) is (Gram if factors else Dense)
     np.testing.assert_array_equal(operator.to_dense(), A @ A.T if factors else A)
-
-
-def test_what_is_in_chunks_stays_there():
-    da = pytest.importorskip("dask.array")
-    lazy = da.from_array(A, chunks=1)
-    part = {"a": (["p", "q"], lazy)}
-    assert isinstance(KernelViews.from_blocks(part).operator("a"), Chunked)
-    assert isinstance(KernelViews.from_factors(part).operator("a"), ChunkedGram)
 
 
 def test_arrays_are_copied_unless_they_may_stay():

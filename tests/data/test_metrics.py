@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from absentia import KernelViews, metrics
+from absentia import KernelViews
 from absentia.data.metrics import are, ca_error, frobenius_error, similarity_of_rows, structural_similarity
 from reference.structural_similarity import structural_similarity as slow_structural_similarity
 
@@ -66,17 +66,13 @@ def test_are_skips_rows_whose_truth_is_zero():
 # laws
 
 
-@pytest.mark.parametrize("window", [3, 7, 9])
-def test_structural_similarity_equals_its_slow_twin(kernels, window):
-    each = structural_similarity(*kernels, average=False, window=window, data_range=1.3)
+@pytest.mark.parametrize("size", [4, 9])
+def test_structural_similarity_equals_its_slow_twin_and_scikit_image(kernels, size):
+    kernels, window = [K[:, :size, :size] for K in kernels], min(size - 1, 7) | 1
+    each = structural_similarity(*kernels, average=False, data_range=1.3)
     slow = [slow_structural_similarity(A, B, window, 1.3) for A, B in zip(*kernels, strict=True)]
     np.testing.assert_allclose(each, slow, rtol=1e-10)
-
-
-@pytest.mark.parametrize("window", [3, 7, 9])
-def test_structural_similarity_equals_that_of_scikit_image(kernels, window):
     image = pytest.importorskip("skimage.metrics")
-    each = structural_similarity(*kernels, average=False, window=window, data_range=1.3)
     theirs = [
         image.structural_similarity(A, B, win_size=window, data_range=1.3)
         for A, B in zip(*kernels, strict=True)
@@ -208,23 +204,6 @@ def test_a_true_kernel_of_zeros_is_refused(kernels, measure):
 def test_observed_must_be_boolean_samples_by_views(kernels, observed):
     with pytest.raises(ValueError, match=r"pass booleans of shape \(9, 3\)"):
         are(*kernels, observed)
-
-
-@pytest.mark.parametrize("window", [1, 4, 11])
-def test_window_must_be_odd_and_fit(kernels, window):
-    with pytest.raises(ValueError, match="odd number from 3 to 9"):
-        structural_similarity(*kernels, window=window)
-
-
-def test_data_range_must_be_positive(kernels):
-    with pytest.raises(ValueError, match="data_range=0"):
-        structural_similarity(*kernels, data_range=0)
-
-
-def test_logdet_divergence_is_here_too():
-    # 1/2 (log 2 - log 1 + (1 - 2) / 2)
-    divergence = metrics.logdet_divergence(np.eye(1), 2 * np.eye(1))
-    assert divergence == pytest.approx((np.log(2) - 0.5) / 2, rel=1e-12)
 
 
 # the published figures: Huusari et al. (2022), Table 2, a = 1 to 4

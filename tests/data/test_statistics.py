@@ -309,52 +309,6 @@ def test_groups_by_hand():
     assert bars(np.full(3, 2.0), 1.0) == ((0, 1, 2),)
 
 
-@pytest.mark.parametrize("n", [8, 20, 50, 80])
-def test_wilcoxon_is_that_of_scipy(n):
-    table = scores(n, 3, seed=n)
-    pairs = [(0, 1), (0, 2), (1, 2)]
-    exact = "exact" if n <= 50 else "asymptotic"
-    raw = [stats.wilcoxon(table[:, i], table[:, j], method=exact).pvalue for i, j in pairs]
-    found = statistics.wilcoxon_holm(table)
-    np.testing.assert_allclose([found[i, j] for i, j in pairs], statistics.holm(raw), rtol=1e-9)
-    np.testing.assert_array_equal(found, found.T)
-    np.testing.assert_array_equal(np.diag(found), 1)
-
-
-def test_wilcoxon_with_many_ties_is_that_of_scipy():
-    """Of whole numbers, which do not round: 0.8 - 0.7 and 0.3 - 0.2 are ties, whatever their last digits."""
-    table = scores(90, 2, ties=True)
-    whole = np.rint(10 * table)
-    assert len(np.unique(np.diff(table))) > len(np.unique(np.diff(whole)))
-    expected = stats.wilcoxon(*whole.T, method="asymptotic").pvalue
-    assert statistics.wilcoxon_holm(table)[0, 1] == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("factor", [1, -1, 1e-3, -1e6])
-def test_wilcoxon_with_ties_counts_all_signs(factor):
-    d = factor * np.array([1, 1, 2, -2, 3, 3, 0, 4])
-    kept = d[d != 0]
-    ranks = stats.rankdata(np.abs(kept))
-    sums = np.array([ranks @ signs for signs in itertools.product((0, 1), repeat=len(kept))])
-    own = ranks[kept > 0].sum()
-    expected = 2 * min((sums <= own).mean(), (sums >= own).mean())
-    found = statistics.wilcoxon_holm(np.column_stack([d, np.zeros(8)]))
-    assert found[0, 1] == pytest.approx(expected)
-
-
-def test_the_published_example_of_wilcoxon():
-    """Demsar: C4.5 against C4.5+m differ at 5 %; the critical sum for 12 differences, 13, is well above."""
-    one, two, *_ = DEMSAR.T
-    d = np.round(two - one, 3)
-    assert stats.rankdata(np.abs(d[d != 0]))[d[d != 0] < 0].sum() < 13
-    assert statistics.wilcoxon_holm(DEMSAR[:, :2])[0, 1] < 0.05
-
-
-def test_methods_that_agree_everywhere_do_not_differ():
-    one = scores(10, 1)
-    np.testing.assert_array_equal(statistics.wilcoxon_holm(np.hstack([one, one, one])), 1)
-
-
 @given(tables, st.randoms())
 def test_order_and_scale_change_nothing(table, random):
     n, k = table.shape
@@ -363,9 +317,6 @@ def test_order_and_scale_change_nothing(table, random):
     found, moved = statistics.friedman(table), statistics.friedman(other)
     np.testing.assert_allclose(moved.ranks, found.ranks[columns])
     np.testing.assert_allclose([moved[i] for i in (0, 1, 3, 4)], [found[i] for i in (0, 1, 3, 4)])
-    np.testing.assert_allclose(
-        statistics.wilcoxon_holm(other), statistics.wilcoxon_holm(table)[np.ix_(columns, columns)]
-    )
     np.testing.assert_allclose(statistics.friedman(-table).ranks, k + 1 - found.ranks)
 
 
@@ -373,7 +324,6 @@ def test_what_rounding_parts_is_a_tie():
     table = np.array([[0.3, 0.1 + 0.2, 0.5], [0.7, 0.7, 0.1]])
     assert table[0, 0] != table[0, 1]
     np.testing.assert_array_equal(statistics.friedman(table).ranks, [1.75 + 0.25, 1.75 + 0.25, 2.0])
-    assert statistics.wilcoxon_holm(np.tile(table[:1], (10, 1)))[0, 1] == 1
 
 
 # -------------------------------------------------------------------------------------------- what is refused
@@ -404,7 +354,7 @@ def test_what_rounding_parts_is_a_tie():
         (lambda: statistics.friedman([[1, 2], [3, np.nan]]), "1 of the scores are no numbers"),
         (lambda: statistics.nemenyi([[1], [2]]), "two or more data sets"),
         (lambda: statistics.nemenyi([[1, 2], [2, 1]], level=1), "level=1"),
-        (lambda: statistics.wilcoxon_holm([[1, np.nan], [2, 1]]), "no numbers"),
+        (lambda: statistics.friedman([[1, np.nan], [2, 1]]), "no numbers"),
     ],
 )
 def test_what_is_wrong_is_said(call, said):

@@ -1,8 +1,5 @@
 """Tables as they come, and back to data frames."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -233,19 +230,3 @@ def test_frames_of_transformers_have_the_ids(views):
     embedding.set_output(transform="pandas")
     assert embedding.fit_transform(views).index.tolist() == views.ids.tolist()
     assert embedding.transform(views[[2, 0]]).index.tolist() == views.ids[[2, 0]].tolist()
-
-
-@pytest.mark.slow
-def test_without_pandas_a_sentence_says_what_to_install():
-    code = """
-import sys
-sys.modules["pandas"] = None
-import numpy as np
-from absentia import Views
-try:
-    Views.from_dict({"x": np.eye(2)})["x"]
-except ImportError as error:
-    print(error)
-"""
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said == "to_frame needs pandas: pip install pandas\n"

@@ -7,7 +7,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from absentia import CombineKernels, ViewKernels, datasets
-from absentia.datasets import _digits
 
 
 def test_digits_have_six_different_complete_views():
@@ -36,11 +35,11 @@ def test_every_digit_view_tells_digits_apart():
 def test_digit_views_by_hand():
     image = np.zeros((1, 8, 8))
     image[0, 2, 3:5] = 1.0
-    np.testing.assert_array_equal(_digits._profiles(image)[0, :8] * 8, [8, 8, 3, 8, 8, 8, 8, 8])
-    np.testing.assert_array_equal(_digits._profiles(image)[0, 16:24] * 8, [8, 8, 8, 2, 2, 8, 8, 8])
-    assert _digits._projections(image)[0, :16].tolist() == [0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0]
-    np.testing.assert_allclose(_digits._moments(image)[0, :5], [2, -1.5, 0, 0, 0.25])
-    assert _digits._fourier(image)[0, 0] == pytest.approx(2.0)  # zero frequency: all the ink
+    np.testing.assert_array_equal(datasets._profiles(image)[0, :8] * 8, [8, 8, 3, 8, 8, 8, 8, 8])
+    np.testing.assert_array_equal(datasets._profiles(image)[0, 16:24] * 8, [8, 8, 8, 2, 2, 8, 8, 8])
+    assert datasets._projections(image)[0, :16].tolist() == [0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0]
+    np.testing.assert_allclose(datasets._moments(image)[0, :5], [2, -1.5, 0, 0, 0.25])
+    assert datasets._fourier(image)[0, 0] == pytest.approx(2.0)  # zero frequency: all the ink
 
 
 def test_too_many_digits_are_refused():

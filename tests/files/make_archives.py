@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 import absentia
 from absentia import CVKT, AbsentMKLClassifier, CombineKernels, KernelViews, PMAImputer, ViewKernels, Views
-from absentia.files._models import _VERSION
+from absentia.files._outputs import _VERSION
 
 HERE = Path(__file__).parent / "archives"
 

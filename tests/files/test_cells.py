@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from absentia.files._cells import (
+from absentia.files._columns import (
     GAPS,
     UNSURE,
-    could_have_comma,
+    _could_have_comma,
     find_decimal,
     is_measured,
     is_number,
@@ -23,11 +23,6 @@ def test_missing_values_are_nan():
     assert found[0] == 1
     assert found[-1] == -2500
     assert np.isnan(found[1:-1]).all()
-
-
-def test_further_texts_may_mean_missing_and_are_not_numbers_then():
-    np.testing.assert_array_equal(parse_numbers(["-9", "1", " -9 "], GAPS | {"-9"}), [np.nan, 1, np.nan])
-    np.testing.assert_array_equal(parse_numbers(["x", "1"], GAPS | {"x"}), [np.nan, 1])
 
 
 @pytest.mark.parametrize("cells", [["1_000"], ["0x1"], ["<0.5"], ["1,5"], ["1 000"], ["none"], ["-"]])
@@ -72,10 +67,10 @@ def test_decimal_commas_are_read_to_the_last_bit_or_not_at_all(values):
 def test_single_cells():
     assert is_number(" -1.5e-3 ")
     assert not is_number("nan")
-    assert could_have_comma(["1.234", "12", "."])
-    assert not could_have_comma(["1.23", "1.234"])
-    assert not could_have_comma(["0.123"])
-    assert not could_have_comma(["12"])
+    assert _could_have_comma(["1.234", "12", "."])
+    assert not _could_have_comma(["1.23", "1.234"])
+    assert not _could_have_comma(["0.123"])
+    assert not _could_have_comma(["12"])
 
 
 WRITTEN = [

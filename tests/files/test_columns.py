@@ -8,14 +8,14 @@ import pandas as pd
 import pytest
 
 from absentia.files import _columns
-from absentia.files._cells import format_cell
-from absentia.files._tables import RawTable, find_id_columns, pack_cells
+from absentia.files._columns import format_cell
+from absentia.files._tables import RawTable, _pack_cells, find_id_columns
 
 
-def typed(categorical=(), missing=(), **cells):
+def typed(**cells):
     n = len(next(iter(cells.values())))
-    raw = RawTable(list(cells), list(map(pack_cells, cells.values())), range(2, n + 2))
-    return _columns.infer_types(raw, range(len(cells)), frozenset(categorical), frozenset(missing))
+    raw = RawTable(list(cells), list(map(_pack_cells, cells.values())), range(2, n + 2))
+    return _columns.infer_types(raw, range(len(cells)))
 
 
 def test_numbers_texts_and_missing_values():
@@ -38,13 +38,6 @@ def test_true_and_false_are_1_and_0_however_they_are_written():
     assert found["a"].tolist() == [True, False, True]
     np.testing.assert_array_equal(found["b"], [1, np.nan, 0])
     assert found["c"].tolist() == ["True", "False", "no"]
-
-
-def test_what_is_said_goes_before_what_it_looks_like():
-    found, faults, _, _ = typed(["a"], ["-9"], a=["1", "-9"], b=["-9", "2"])
-    assert not faults
-    assert found["a"].tolist() == ["1", None]
-    np.testing.assert_array_equal(found["b"], [np.nan, 2])
 
 
 FREE = [f"remark {k}" for k in range(60)]
@@ -154,18 +147,18 @@ def test_columns_with_declared_types():
         }
     )
     raw = RawTable(list(frame), [frame[c] for c in frame], [1, 2])
-    found, faults, _, _ = _columns.infer_types(raw, range(9), frozenset(), frozenset({"2"}))
+    found, faults, _, _ = _columns.infer_types(raw, range(9))
     assert [(fault.kind, fault.column) for fault in faults] == [
         ("date", "d"),
         ("strange", "l"),
         ("strange", "c"),
     ]
-    np.testing.assert_array_equal(found["i"], [1, np.nan])
+    np.testing.assert_array_equal(found["i"], [1, 2])
     assert found["b"].dtype == bool
     np.testing.assert_array_equal(found["n"], [1, np.nan])
     np.testing.assert_array_equal(found["m"], [1, np.nan])
     assert found["t"].tolist() == ["x", None]
-    np.testing.assert_array_equal(found["o"], [1, np.nan])
+    np.testing.assert_array_equal(found["o"], [1, 2])
 
 
 CELLS = [
@@ -202,7 +195,7 @@ def test_floats_come_back_to_the_last_bit():
 
 def test_transposing_makes_ids_of_the_first_line():
     cells = [["g1", "g2"], ["1", "2"], ["3", "4"]]
-    raw = RawTable(["gene", "p", "q"], list(map(pack_cells, cells)), [2, 3]).transpose()
+    raw = RawTable(["gene", "p", "q"], list(map(_pack_cells, cells)), [2, 3]).transpose()
     assert raw.names == ["", "g1", "g2"]
     assert [raw.texts(place) for place in range(3)] == [["p", "q"], ["1", "3"], ["2", "4"]]
     assert list(raw.lines) == [2, 3]  # columns of the file

@@ -5,44 +5,40 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from absentia import KernelViews, Views
+from absentia import KernelViews, Views, io
 from absentia.data import match_ids
-from absentia.files._folder import _check_id_overlap, _single_view_frame, _view_frame, join_frames
+from absentia.files._folder import _check_id_overlap
 
 
-def test_a_view_becomes_a_frame_and_a_view_again():
-    frame = pd.DataFrame({"a": [1.0, np.nan, 3.0], "s": ["x", None, "y"]}, index=["p", "q", "r"])
-    frame.loc["q", "a"] = 2
+def test_a_view_beside_tables_stays_what_it_is(tmp_path):
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "s": ["x", None, "y"]}, index=["p", "q", "r"])
     views = Views.from_dict({"v": frame})
-    back = Views.from_dict({"v": _view_frame(views, "v")})
-    np.testing.assert_array_equal(back.block("v"), views.block("v"))
-    assert back.levels("v") == views.levels("v")
-    assert back.features("v").tolist() == ["a", "s"]
+    io.write(tmp_path / "v.npz", views)
+    (tmp_path / "w.csv").write_text("id,b\nr,3\ns,4\n")
+    both = io.read(tmp_path)
+    assert both.ids.tolist() == ["p", "q", "r", "s"]
+    np.testing.assert_array_equal(both.block("v"), views.block("v"))
+    assert both.levels("v") == views.levels("v")
+    assert both.features("v").tolist() == ["a", "s"]
 
 
-def test_names_are_made_and_sparse_becomes_dense():
-    views = Views.from_dict({"v": scipy.sparse.csr_array(np.eye(2))}, ids=[1, 2])
-    frame = _single_view_frame(views)
-    assert list(frame) == ["v_0", "v_1"]
-    assert frame.index.tolist() == ["1", "2"]
-    np.testing.assert_array_equal(frame.to_numpy(), np.eye(2))
+def test_names_are_made_and_sparse_becomes_dense(tmp_path):
+    scipy.sparse.save_npz(tmp_path / "v.npz", scipy.sparse.csr_array([[1.0, 0], [0, 1], [2, 0]]))
+    (tmp_path / "w.csv").write_text("id,b\n2,3\n7,4\n")
+    both = io.read(tmp_path)
+    assert both.ids.tolist() == ["0", "1", "2", "7"]
+    assert both.features("v").tolist() == ["v_0", "v_1"]
+    np.testing.assert_array_equal(both.block("v"), [[1, 0], [0, 1], [2, 0]])
 
 
-def test_kernels_and_several_views_do_not_go_with_tables():
-    with pytest.raises(ValueError, match="holds kernels"):
-        _single_view_frame(KernelViews.from_dense(np.eye(2)[None]))
-    with pytest.raises(ValueError, match=r"holds 2 views \(a, b\)"):
-        _single_view_frame(Views.from_dict({"a": np.eye(2), "b": np.eye(2)}))
-
-
-def test_frames_are_joined_by_id():
-    one, two = (
-        pd.DataFrame({"a": [1.0, 2.0]}, index=["p", "q"]),
-        pd.DataFrame({"b": [3.0, 4.0]}, index=["r", "q"]),
-    )
-    opened = join_frames({"one": one, "two": two}, ["note"], {"one": {"log": True}})
-    assert opened.data.ids.tolist() == ["p", "q", "r"]
-    assert (opened.notes, opened.per_view, opened.labels) == (("note",), {"one": {"log": True}}, None)
+def test_kernels_and_several_views_do_not_go_with_tables(tmp_path):
+    (tmp_path / "w.csv").write_text("id,b\n0,3\n1,4\n")
+    io.write(tmp_path / "k.npz", KernelViews.from_dense(np.eye(2)[None]))
+    with pytest.raises(io.FileError, match=r"k\.npz: holds kernels"):
+        io.read(tmp_path)
+    io.write(tmp_path / "k.npz", Views.from_dict({"a": np.eye(2), "b": np.eye(2)}))
+    with pytest.raises(io.FileError, match=r"k\.npz: holds 2 views \(a, b\)"):
+        io.read(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import absentia
 from absentia import io
-from absentia.files import _cells, _matrix
+from absentia.files import _columns, _matrix
 from helpers.crafted_archives import refused
 
 FAST = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), database=None)
@@ -34,12 +34,12 @@ cells = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 @example("-inf")
 @example("-١")
 def test_no_field_is_a_formula_and_every_one_comes_back(cell):
-    safe = _cells._escape_formula(cell)
+    safe = _columns._escape_formula(cell)
     if safe[:1] in ("=", "+", "-", "@", "\t", "\r"):
         float(safe)
         assert safe == cell
         assert safe.isascii()
-    assert _cells.unescape_formula(safe) == cell
+    assert _columns.unescape_formula(safe) == cell
     assert len(safe) - len(cell) in (0, 1)
 
 

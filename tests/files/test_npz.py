@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from absentia import CVKT, AbsenceWarning, KernelViews, MeanFill, Views, ZeroFill, io
 from absentia.core import Completed, Dense, Gram, get_factors
-from absentia.data import _kernel_checks
+from absentia.data import _inputs
 from absentia.files import FileError, _npz
 from conftest import random_problem
 from helpers.crafted_archives import refused
@@ -329,7 +329,7 @@ def problem(n=40, seed=0, dtype=float):
 
 @pytest.fixture
 def always(monkeypatch):
-    monkeypatch.setattr(_kernel_checks, "FEW", 3)
+    monkeypatch.setattr(_inputs, "_FEW", 3)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -367,7 +367,7 @@ def test_few_samples_and_kernels_without_factors_are_written_whole(tmp_path, mon
     kernels = problem()
     with np.load(io.write(tmp_path / "k.npz", kernels)) as held:
         assert "K" in held
-    monkeypatch.setattr(_kernel_checks, "FEW", 3)
+    monkeypatch.setattr(_inputs, "_FEW", 3)
     dense = KernelViews.within(kernels, {n: Dense(kernels.block(n)) for n in kernels.names})
     with np.load(io.write(tmp_path / "d.npz", dense)) as held:
         assert "K" in held
@@ -415,15 +415,18 @@ def test_own_alone_and_names_and_mask_say_what_they_say_elsewhere(tmp_path):
 
 WRONG = {
     "without": {"own_x": np.zeros(4)},
-    "samples x factors": {"phi_x": np.ones(4)},
-    "a column at least": {"phi_x": np.ones((4, 0))},
-    "one row for each of the 4": {"phi_x": PHI, "phi_y": np.ones((3, 2))},
-    "NaN or infinite": {"phi_x": np.array([[1.0, np.nan], [1.0, 2.0]])},
-    "sample 1: it holds what is NaN or infinite": {"phi_x": np.array([[1.0], [np.inf]])},
+    "view 'x' has shape (4,); wanted two dimensions": {"phi_x": np.ones(4)},
+    "with at least one feature": {"phi_x": np.ones((4, 0))},
+    "view 'y' has 3 rows but view 'x' has 4": {"phi_x": PHI, "phi_y": np.ones((3, 2))},
+    "sample 0: factors are numbers": {"phi_x": np.array([[1.0, np.nan], [1.0, 2.0]])},
+    "sample 1, column 0: infinite": {"phi_x": np.array([[1.0], [np.inf]])},
     "0 or more": {"phi_x": PHI, "own_x": [0, -1, 0, 0]},
-    "no finite number": {"phi_x": PHI, "own_x": [0, np.inf, 0, 0]},
-    "has 3 values for 4": {"phi_x": PHI, "own_x": [0.0, 0, 0]},
-    "one number for each": {"phi_x": PHI, "own_x": np.zeros((4, 1))},
+    "sample 1: factors are numbers, and what is added to the diagonal a finite number": {
+        "phi_x": PHI,
+        "own_x": [0, np.inf, 0, 0],
+    },
+    "of shape (3,); one number for each of the 4 samples": {"phi_x": PHI, "own_x": [0.0, 0, 0]},
+    "of shape (4, 1); one number for each": {"phi_x": PHI, "own_x": np.zeros((4, 1))},
     "both 'K' and": {"phi_x": PHI, "K": np.ones((1, 4, 4))},
     "both 'phi_...' keys and": {"phi_x": PHI, "view_x": np.ones((4, 1))},
     "complex128": {"phi_x": PHI.astype(complex)},
@@ -434,6 +437,7 @@ WRONG = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::absentia.AbsenceWarning")
 @pytest.mark.parametrize("words", WRONG)
 def test_what_is_wrong_with_a_strangers_file_is_one_sentence(tmp_path, words):
     arrays = dict(WRONG[words])

@@ -16,7 +16,7 @@ def test_a_file_is_read_by_its_ending(tmp_path):
     back = absentia.read(absentia.write(tmp_path / "V.NPZ", views))
     np.testing.assert_array_equal(back.block("a"), views.block("a"))
     opened = io.open_data(tmp_path / "V.NPZ")
-    assert (opened.per_view, opened.labels, opened.notes) == ({}, None, ())
+    assert (opened.table, opened.notes) == (None, ())
 
 
 def test_every_reader_in_the_table_is_there():
@@ -60,6 +60,7 @@ def test_labels_come_with_the_data_if_they_are_asked_for(tmp_path):
     [
         ("a.rds", r"is an R object; .* write.csv\(readRDS\(FILE\), 'view.csv'\)"),
         ("a.RData", r"is objects of R; .* load\(FILE\)"),
+        ("a.feather", r"is a Feather file; .*to_parquet\('view.parquet'\)"),
         ("a.pkl", r"is a pickle, .* never loaded; .* pandas.read_pickle\(FILE\).to_csv\('view.csv'\)"),
     ],
 )

@@ -50,17 +50,6 @@ def _completed(path):
     return matrix
 
 
-def _described(path):
-    """What a manifest describes; of the table that it names, errors are of the table."""
-    (path.parent / "view.csv").write_text(TABLES[0])
-    try:
-        return io.read(path)
-    except io.FileError as error:
-        if not str(error).startswith(f"{path.parent / 'view.csv'}: "):
-            raise
-        return None
-
-
 def _unpack(path, ending=""):
     """The folder that is packed in a zip file, beside it; names that no folder can hold are our damage."""
     folder = path.parent / f"unpacked{ending}"
@@ -111,9 +100,7 @@ READERS = {
     "io.read of text": (io.read, ".csv"),
     "io.read of packed text": (io.read, ".csv.gz"),
     "io.read of Parquet": (io.read, ".parquet"),
-    "io.read of Feather": (io.read, ".feather"),
     "io.read of a workbook": (io.read, ".xlsx"),
-    "io.read of a manifest": (_described, ".toml"),
     "io.read_labels of text": (lambda p: io.read_labels(str(p), SIX, p), ".csv"),
     "io.read of one array": (io.read, ".npy"),
     "io.read of MATLAB": (io.read, ".mat"),
@@ -221,7 +208,6 @@ def seeds():
     found["io.read of a folder"] = [
         packed([("a.csv", TABLES[0].encode()), ("b.tsv", b"id\tc\np\t1\nt\t2\n"), ("more/c.csv", b"x")])
     ]
-    found["io.read of a manifest"] = [text.encode() for text in MANIFESTS]
     return found | _frames() | _containers() | _hierarchies() | {"comparison.open_study": _comparisons()}
 
 
@@ -326,13 +312,6 @@ def _comparisons():
     return found
 
 
-MANIFESTS = [
-    'schema = 1\n[views.a]\nfile = "view.csv"\nlog = true\nkernel = "rbf"\nmissing = ["-9", "x"]\n',
-    'schema = 1\n[views.a]\nfile = "view.csv"\nid = "id"\ncolumns = ["a", "b*"]\ncategorical = ["b"]\n'
-    '[views.b]\nfile = "view.csv"\nignore = ["a"]\ntranspose = false\n[labels]\nfile = "view.csv"\ncolumn = "a"\n',
-]
-
-
 def _frames():
     """Tables in the formats of other libraries, where these are installed."""
     import pandas as pd
@@ -343,7 +322,6 @@ def _frames():
     found = {}
     for reader, write in [
         ("io.read of Parquet", frame.to_parquet),
-        ("io.read of Feather", frame.to_feather),
         ("io.read of a workbook", lambda content: frame.to_excel(content, index=False)),
     ]:
         content = memory.BytesIO()
@@ -678,7 +656,7 @@ def damaged(rng, reader, data):
         way = rng.choice([parts, entries])
     elif READERS[reader][1] == ".zip":
         way = rng.choice([parts, entries, records, records, records, records])
-    elif READERS[reader][1] in (".parquet", ".feather", ".toml", ".npy", ".mat", ".h5", ".h5ad", ".h5mu"):
+    elif READERS[reader][1] in (".parquet", ".npy", ".mat", ".h5", ".h5ad", ".h5mu"):
         way = flip
     elif READERS[reader][1] == ".csv":
         way = rng.choice([flip, table, table])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from absentia import Views, io, models
-from absentia.files import _archive, _models, read_new
+from absentia.files import _archive, _outputs, read_new
 
 
 def header(descr, shape, fortran=False, version=1):
@@ -83,6 +83,6 @@ def described(text=None, **changes):
         tree = json.loads(str(arrays["model"])) | changes
         rest = {key: value for key, value in arrays.items() if key != "model"}
         tree = {key: value for key, value in tree.items() if value is not None}
-        return {"model": json.dumps(tree | {"checksum": _models._checksum(tree, rest)})}
+        return {"model": json.dumps(tree | {"checksum": _outputs._checksum(tree, rest)})}
 
     return change

@@ -5,17 +5,7 @@ Estimators are imported when first asked for: scikit-learn, from which they deri
 
 from typing import TYPE_CHECKING, Any
 
-from absentia.core._chunked import Chunked, ChunkedGram, as_dask, is_chunked
 from absentia.core._completed import Completed, CompletedSide, get_factors, has_factors
-from absentia.core._determinism import (
-    DISTINCT_RTOL,
-    TIE_RTOL,
-    RandomState,
-    argmin_key,
-    choose_rank,
-    evaluate_path,
-    make_generator,
-)
 from absentia.core._operators import Dense, Gram, LowRankPlusDiagonal, Operator, PDOperator, Scaled, project
 from absentia.core._parameters import (
     Fraction,
@@ -23,9 +13,11 @@ from absentia.core._parameters import (
     Parameter,
     Positive,
     PositiveInt,
+    RandomState,
     Range,
     check_name,
     get_parameters,
+    make_generator,
 )
 from absentia.core._resources import (
     available_memory,
@@ -42,11 +34,11 @@ from absentia.core._serialization import (
     deserialize,
     raw_bytes,
     serializable,
-    serializable_types,
     serialize,
 )
 from absentia.core._warn import is_absentia_warning, warn
 from absentia.core.linalg import Array
+from absentia.core.optimize import DISTINCT_RTOL, TIE_RTOL, argmin_key, choose_rank, evaluate_path
 
 if TYPE_CHECKING:
     from absentia.core._estimator import (

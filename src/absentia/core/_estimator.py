@@ -15,14 +15,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia.core._parameters import get_parameters
-from absentia.core._serialization import (
-    Pairs,
-    Serialized,
-    deserialize,
-    plain_state,
-    serializable,
-    serialize,
-)
+from absentia.core._serialization import Serialized, deserialize, plain_state, serializable, serialize
 from absentia.core._warn import warn
 from absentia.core.linalg import Array
 from absentia.core.optimize import Callback, Progress, Solution, Status
@@ -58,11 +51,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: _as_pairs(value) for key, value in plain_state(self).items()}
+        return plain_state(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        pairs = {key: value for key, value in state.items() if isinstance(value, Pairs)}
-        self.__dict__.update(state, **{key: dict(zip(*value, strict=True)) for key, value in pairs.items()})
+        self.__dict__.update(state)
 
     def _check_parameters(self) -> None:
         """Raise if a parameter is not of the declared type and range, or if some do not go together."""
@@ -105,13 +97,6 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         if not isinstance(restored, cls):
             raise ValueError(f"this is the state of a {type(restored).__name__}, not of a {cls.__name__}")
         return restored
-
-
-def _as_pairs(value: Any) -> Any:
-    """Turn a dict with keys other than text or numbers into `Pairs`, which skops can write."""
-    if not isinstance(value, dict) or all(type(key) in (str, int, float) for key in value):
-        return value
-    return Pairs(list(value), list(value.values()))
 
 
 class Iterative:

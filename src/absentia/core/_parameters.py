@@ -3,6 +3,19 @@
 The annotation says the type and, through :class:`Range`, the bounds; the docstring has the words.  From
 these come the checks, with their sentences, and the flags of the command line, with their help.
 
+``random_state`` means the same everywhere; it may be
+
+``None``
+    The fixed seed 0: the same call gives the same answer every time.
+an integer, or anything else that :func:`numpy.random.default_rng` takes as a seed
+    That seed.
+:class:`numpy.random.Generator`
+    Used as it is, and moved on.
+:class:`numpy.random.RandomState`
+    Moved on by one draw, which is the seed.
+
+NumPy's global state is never read and never moved.
+
 >>> from absentia import MKMC
 >>> get_parameters(MKMC)["prior"].wanted
 'a number of 0 or more'
@@ -17,7 +30,7 @@ import math
 import re
 import sys
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from difflib import get_close_matches
@@ -57,6 +70,7 @@ PositiveInt = Annotated[int, Range(least=1)]
 Positive = Annotated[float, Range(above=0)]
 NonNegative = Annotated[float, Range(least=0)]
 Fraction = Annotated[float, Range(above=0, most=1)]
+RandomState = int | Sequence[int] | np.random.Generator | np.random.RandomState | None
 
 #: Flags that are not named after their parameter.
 _FLAGS = {"random_state": "--seed", "C": "--C"}
@@ -150,6 +164,19 @@ def _parameters(cls: type) -> dict[str, Parameter]:
         for name, given in signature.parameters.items()
         if name != "self" and given.kind not in (given.VAR_KEYWORD, given.VAR_POSITIONAL)
     }
+
+
+def make_generator(random_state: RandomState = None) -> np.random.Generator:
+    """The generator that `random_state` stands for; see the module's docstring."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31, size=4))
+    try:
+        return np.random.default_rng(0 if random_state is None else random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state must be None, a whole number from 0 on, or NumPy's Generator or RandomState, "
+            f"not {random_state!r}"
+        ) from None
 
 
 # ------------------------------------------------------------------------------------------ from hints

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache, cached_property
 from inspect import getattr_static
-from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import scipy.sparse
@@ -54,7 +54,7 @@ def serializable(cls: _Class) -> _Class:
     _CLASSES[name] = cls
     marked: Any = cls
     if marked.__getstate__ is object.__getstate__ and not issubclass(cls, tuple):
-        marked.__getstate__ = plain_state  # so that pickles, copies and files of skops hold no functions
+        marked.__getstate__ = plain_state  # so that pickles and copies hold no functions
     return cls
 
 
@@ -77,26 +77,12 @@ def plain_state(value: Any) -> dict[str, Any]:
     }
 
 
-def serializable_types() -> list[str]:
-    """Full names of all classes of the package that are marked so far."""
-    ours = [cls for cls in _CLASSES.values() if cls.__module__.split(".")[0] == "absentia"]
-    return sorted(f"{cls.__module__}.{cls.__qualname__}" for cls in ours)
-
-
 def copy_with(value: Any, **changes: Any) -> Any:
     """A copy of an object with some attributes changed."""
     cls: Any = type(value)
     copy = cls.__new__(cls)
     copy.__dict__.update(value.__dict__, **changes)
     return copy
-
-
-@serializable
-class Pairs(NamedTuple):
-    """A dict whose keys are not texts or numbers, for formats that have no others."""
-
-    keys: list[Any]
-    values: list[Any]
 
 
 @dataclass

@@ -151,7 +151,7 @@ def leading_eigenpairs(A: Array, count: int) -> tuple[Array, Array]:
     return values, vectors
 
 
-def extreme_eigenvalues(A: Array) -> tuple[float, float]:
+def _extreme_eigenvalues(A: Array) -> tuple[float, float]:
     """Lowest and largest eigenvalue of a symmetric matrix."""
     eigenvalues = scipy.linalg.eigvalsh(A, check_finite=False)
     return float(eigenvalues[0]), float(eigenvalues[-1])
@@ -179,7 +179,7 @@ def psd_violation(A: Array, tol: float = PSD_TOL) -> tuple[float, float] | None:
         (potrf,) = scipy.linalg.get_lapack_funcs(("potrf",), (lifted,))
         if potrf(lifted.T, lower=0, clean=0, overwrite_a=1)[1] == 0:
             return None
-    low, high = (x * (unit or 1.0) for x in extreme_eigenvalues(np.asarray(A, dtype=np.float64)))
+    low, high = (x * (unit or 1.0) for x in _extreme_eigenvalues(np.asarray(A, dtype=np.float64)))
     return (low, high) if low < -tol * max(high, 0.0) else None
 
 
@@ -202,21 +202,8 @@ def clip_eigenvalues(A: Array) -> Array:
 
 def shift_eigenvalues(A: Array) -> Array:
     """Add to the diagonal what lifts the lowest eigenvalue to zero; nothing if it is not negative."""
-    low, _ = extreme_eigenvalues(A)
+    low, _ = _extreme_eigenvalues(A)
     return np.asarray(A + max(-low, 0.0) * np.eye(len(A), dtype=A.dtype))
-
-
-def logdet_divergence(Q: Array, M: Array) -> float:
-    """LogDet divergence ``1/2 (logdet M - logdet Q + <M^-1, Q - M>)`` of two positive definite matrices.
-
-    Zero only for ``Q == M``; unchanged when both are transformed by the same invertible matrix.
-    """
-    Q, M = np.asarray(Q, dtype=np.float64), np.asarray(M, dtype=np.float64)
-    if Q.shape != M.shape or Q.ndim != 2 or Q.shape[0] != Q.shape[1]:
-        raise ValueError(f"two square matrices of one size are wanted; got {Q.shape} and {M.shape}")
-    L_q, L_m = cholesky(Q, "first matrix"), cholesky(M, "second matrix")
-    trace = float(np.trace(cholesky_solve(L_m, Q))) - len(M)
-    return 0.5 * (cholesky_logdet(L_m) - cholesky_logdet(L_q) + trace)
 
 
 # --------------------------------------------------------------------------------------------- conditioning

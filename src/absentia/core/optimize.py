@@ -3,13 +3,16 @@
 EM, alternating minimisation, descent and conjugate gradients all run through :func:`iterate`.  A rule owns
 what it measures and the sentence that the user reads.
 
-:func:`squarem` turns a slow but monotone update into a fast one; where the gradient is at hand as well,
+:func:`_squarem` turns a slow but monotone update into a fast one; where the gradient is at hand as well,
 :func:`make_quasi_newton_step` does so in fewer evaluations.  Neither ever lets an objective rise.
 :func:`accelerate` and :func:`descend` run them.
+
+Choices among numbers that are equal but for rounding (errors of several parameters, eigenvalues) go to the
+first, the simplest, or leave out all of them (:func:`argmin_key`, :func:`choose_rank`).
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Generic, TypeVar
@@ -191,7 +194,7 @@ class AccelerationState:
         return self.at.value
 
 
-def squarem(
+def _squarem(
     evaluate: Callable[[Point], UpdateEvaluation],
 ) -> Callable[[AccelerationState], AccelerationState]:
     """One step of squared extrapolation (Varadhan & Roland 2008, scheme S3) with a safeguard.
@@ -224,7 +227,7 @@ def accelerate(
 ) -> Solution[AccelerationState]:
     """Repeat the update that `evaluate` knows, extrapolated; `options` are those of :func:`iterate`."""
     start = AccelerationState(evaluate(first))
-    return iterate(squarem(evaluate), lambda state: state.value, start, **options)
+    return iterate(_squarem(evaluate), lambda state: state.value, start, **options)
 
 
 def _step_length(first: UpdateEvaluation, second: UpdateEvaluation) -> float:
@@ -392,3 +395,53 @@ def _add(a: Point, t: float, b: Point) -> None:
         if x.size:
             axpy = scipy.linalg.get_blas_funcs("axpy", (x, y))
             axpy(y.reshape(-1), x.reshape(-1), a=t)
+
+
+# ------------------------------------------------------------------------------------------- which is best
+
+#: Values that differ by less than this, relative, are tied.
+TIE_RTOL = 1e-9
+
+#: Values count as different from this share on: far above rounding, far below what data differ in.
+DISTINCT_RTOL = 1e-6
+
+_Key = TypeVar("_Key")
+
+
+def argmin_key(curve: Mapping[_Key, float]) -> _Key:
+    """The key of the least value; of those tied with it the first, so let the simplest come first.
+
+    Examples
+    --------
+    >>> argmin_key({1: 0.5, 2: 0.2 + 1e-12, 3: 0.2})
+    2
+    """
+    low = min(curve.values())
+    return next(key for key, value in curve.items() if value <= low + TIE_RTOL * abs(low))
+
+
+def evaluate_path(
+    path: Iterable[_Key], error: Callable[[_Key], float], patience: int = 2, hopeless: float = np.inf
+) -> dict[_Key, float]:
+    """Errors along a path of values, left once `patience` values in a row were worse than the best.
+
+    It is left at once where the error is more than `hopeless` times the best.
+    """
+    curve: dict[_Key, float] = {}
+    for value in path:
+        curve[value] = error(value)
+        tried, best = list(curve), argmin_key(curve)
+        if len(tried) - 1 - tried.index(best) >= patience or curve[value] > hopeless * curve[best]:
+            break
+    return curve
+
+
+def choose_rank(values: Array, most: int) -> int:
+    """How many of descending `values` to keep, at most `most`; of those alike all or none.
+
+    A cut between directions whose values are alike (to :data:`DISTINCT_RTOL`) would let rounding say which.
+    """
+    count = min(most, len(values))
+    while 0 < count < len(values) and values[count] >= (1 - DISTINCT_RTOL) * values[count - 1]:
+        count -= 1
+    return count

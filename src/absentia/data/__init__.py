@@ -6,11 +6,9 @@ from absentia.data._features import (
     ViewCoding,
     column_scales,
     concatenate_features,
-    describe_columns,
     drop_features,
     looks_like_counts,
     name_features,
-    numeric_columns,
 )
 from absentia.data._ids import (
     WAYS_TO_DIFFER,
@@ -22,8 +20,7 @@ from absentia.data._ids import (
     normalize_id,
     show_id,
 )
-from absentia.data._kernel_checks import check_kernel, prefers_factors
-from absentia.data._kernel_pca import Components, fused_components
+from absentia.data._inputs import ID_COLUMNS, check_kernel, id_labels, prefers_factors
 from absentia.data._kernelviews import KernelViews, check_square_kernels
 from absentia.data._leakage import find_leaks, find_repeats
 from absentia.data._mudata import COMPLETED_LAYER, is_anndata, is_mudata, obsp_blocks, quiet
@@ -55,5 +52,4 @@ from absentia.data._presence import (
     input_error,
     warn_of_unlinked,
 )
-from absentia.data._tables import ID_COLUMNS, id_labels
 from absentia.data._views import Views

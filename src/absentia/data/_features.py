@@ -19,8 +19,8 @@ import scipy.sparse
 from absentia.core import Array, serializable, warn
 from absentia.core.linalg import as_readonly
 from absentia.data._ids import AbsenceWarning, find_duplicates, show_id
+from absentia.data._inputs import check_codes
 from absentia.data._presence import freeze
-from absentia.data._tables import check_codes
 from absentia.data._views import Views, empty_rows
 
 _ROUNDING = 1e-12  # deviations below this share of the mean are rounding of a constant
@@ -47,8 +47,11 @@ def column_scales(table: Array) -> tuple[Array, Array]:
     return mean, np.where(deviation > _ROUNDING * np.abs(mean), deviation, 1.0)
 
 
-def looks_like_counts(block: Any) -> bool:
-    """Whether a table holds whole numbers, none negative, some above one and many of them zero."""
+def looks_like_counts(views: Views, name: str) -> bool:
+    """Whether a view, its categories apart, has whole numbers of 0 or more, some above 1, many zero."""
+    block, levels, features = views.block(name), views.levels(name), views.features(name)
+    if levels and features is not None:
+        block = block[:, [k for k, column in enumerate(features.tolist()) if column not in levels]]
     stored: Array = block.data if scipy.sparse.issparse(block) else np.asarray(block)
     known = stored[~np.isnan(stored)]
     cells = float(np.prod(block.shape))
@@ -58,25 +61,6 @@ def looks_like_counts(block: Any) -> bool:
         return False
     zeros = cells - stored.size + float((known == 0).sum())
     return bool(zeros >= _MIN_ZEROS * cells)
-
-
-def numeric_columns(views: Views, name: str) -> Any:
-    """The columns of a view that are no categories."""
-    levels, features = views.levels(name), views.features(name)
-    if not levels or features is None:
-        return views.block(name)
-    return views.block(name)[:, [k for k, column in enumerate(features.tolist()) if column not in levels]]
-
-
-def describe_columns(views: Views, name: str) -> str:
-    """How many columns of a view are numbers and which are categories."""
-    levels = list(views.levels(name))
-    numbers = views.block(name).shape[1] - len(levels)
-    parts = [f"{numbers} numeric"] if numbers or not levels else []
-    if levels:
-        examples = ", ".join(levels[:5]) + (", ..." if len(levels) > 5 else "")
-        parts.append(f"{len(levels)} categorical ({examples}) -> one-hot")
-    return ", ".join(parts)
 
 
 def name_features(

@@ -13,37 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from absentia.core import (
-    Array,
-    Chunked,
-    ChunkedGram,
-    Dense,
-    Gram,
-    Operator,
-    check_name,
-    has_factors,
-    serializable,
-    warn,
-)
+from absentia.core import Array, Dense, Gram, Operator, check_name, has_factors, serializable, warn
 from absentia.core.linalg import as_readonly, clip_eigenvalues, psd_violation, shift_eigenvalues
-from absentia.data._ids import Align, align_ids, as_ids, check_unique_ids, find_holders
-from absentia.data._kernel_checks import (
-    are_frames,
-    check_kernel,
-    check_stack,
-    find_presence,
-    frame_blocks,
-    make_part,
-)
-from absentia.data._presence import (
-    Presence,
-    as_index,
-    check_names,
-    check_observed,
-    input_error,
-    strip_ellipsis,
-)
-from absentia.data._tables import id_labels
+from absentia.data._inputs import check_kernel, id_labels, parse_dense, parse_parts
+from absentia.data._presence import Presence, as_index, input_error, strip_ellipsis
 
 if TYPE_CHECKING:
     import pandas
@@ -53,7 +26,7 @@ _DENSE_BYTES = 2**30
 
 
 class DenseWarning(UserWarning):
-    """A kernel given by factors, or in chunks, is made an array that takes much memory."""
+    """A kernel given by factors is made an array that takes much memory."""
 
 
 @serializable
@@ -112,81 +85,36 @@ class KernelViews(Presence):
             Sample ids (default 0, 1, ...) and view names (default ``view0``, ``view1``, ... or
             the keys of the dict).
         """
-        if are_frames(K):
-            if observed is not None or ids is not None:
-                raise ValueError("ids and observed go with arrays; data frames carry their own index")
-            return cls.from_blocks(frame_blocks(K, names))
-        kernels = check_stack(K, names)
-        n = len(next(iter(kernels.values())))
-        row_ids = as_ids(ids, n)
-        mask = (
-            find_presence(kernels, row_ids)
-            if observed is None
-            else check_observed(observed, n, len(kernels))
-        )
-        check_unique_ids(row_ids, "ids")
-        seen = zip(kernels.items(), mask.T, strict=True)
-        blocks = {name: Dense(kernel[np.ix_(has, has)]) for (name, kernel), has in seen}
-        return cls._square(Presence(row_ids, tuple(kernels), mask), blocks)
+        return cls._square(*parse_dense(K, observed, ids, names))
 
     @classmethod
-    def from_blocks(
-        cls, blocks: Mapping[str, tuple[Iterable[Hashable], Any]], align: Align = "union"
-    ) -> Self:
+    def from_blocks(cls, blocks: Mapping[str, tuple[Iterable[Hashable], Any]]) -> Self:
         """From ``{name: (ids, kernel)}``: each kernel over the samples that have the view.
-
-        Dask and zarr arrays stay where they are (see ``_chunked``).  One pass over their
-        chunks, a product with one random vector from either side, finds values that are not finite,
-        negative diagonals and, unless differences cancel by chance, asymmetry.  That such a kernel
-        is positive semidefinite is taken on trust.
 
         Parameters
         ----------
         blocks : mapping of str to (ids, array)
             The ids of a view's own samples, and their kernel, a row and a column for each.
-        align : {"union", "intersection", "strict"}
-            Keep every sample of any view, only those of all views, or demand that all views have the
-            same samples.
         """
-        return cls._from_parts(blocks, align, factors=False)
+        return cls._square(*parse_parts(blocks, factors=False))
 
     @classmethod
     def from_factors(
-        cls,
-        factors: Mapping[str, tuple[Iterable[Hashable], Any]],
-        align: Align = "union",
-        *,
-        copy: bool = True,
+        cls, factors: Mapping[str, tuple[Iterable[Hashable], Any]], *, copy: bool = True
     ) -> Self:
         """From ``{name: (ids, Phi)}`` with kernel ``Phi Phi'``, which is never formed.
 
         ``copy=False`` keeps a reference to the arrays, which may be memory-mapped, when no
-        reordering is needed.  Dask and zarr arrays are never copied; one pass over their chunks, for
-        the diagonal, finds values that are not finite.
+        reordering is needed.
 
         Parameters
         ----------
         factors : mapping of str to (ids, array)
             The ids of a view's own samples, and their factors, a row for each.
-        align : {"union", "intersection", "strict"}
-            As in :meth:`from_blocks`.
         copy : bool
             Whether later changes of the arrays must not show.
         """
-        return cls._from_parts(factors, align, factors=True, copy=copy)
-
-    @classmethod
-    def _from_parts(cls, given: Mapping[str, tuple[Any, Any]], align: Align, **options: bool) -> Self:
-        """From each view's own ids and kernel or factors."""
-        names = check_names(list(given))
-        parts = [make_part(name, *one, **options) for name, one in zip(names, given.values(), strict=True)]
-        ids, rows = align_ids(names, [own for own, _ in parts], align)
-        operators: dict[str, Operator] = {}
-        for name, (own, operator), row in zip(names, parts, rows, strict=True):
-            _, order = find_holders(row, len(own))
-            operators[name] = operator if order is None else operator.select(order, order)
-        mask = np.column_stack([row >= 0 for row in rows])
-        return cls._square(Presence(ids, names, mask), operators)
+        return cls._square(*parse_parts(factors, factors=True, copy=copy))
 
     @classmethod
     def _square(cls, samples: Presence, operators: Mapping[str, Operator]) -> Self:
@@ -251,7 +179,7 @@ class KernelViews(Presence):
     def block(self, name: str) -> Array:
         """The kernel between the rows and the columns that have the view, as an array.
 
-        Where that has to be made from factors or chunks and takes more than a GiB, a
+        Where that has to be made from factors and takes more than a GiB, a
         :class:`DenseWarning` says so before.
         """
         operator = self.operator(name)
@@ -272,12 +200,11 @@ class KernelViews(Presence):
     def indefinite(self, name: str) -> tuple[float, float] | None:
         """Lowest and largest eigenvalue of a kernel that has a negative one beyond rounding, else None.
 
-        Found out once.  Factors and a diagonal have none, and a kernel in chunks, perhaps larger than
-        memory, is taken on trust.
+        Found out once.  Factors and a diagonal have none.
         """
         if name not in self._spectra:
             operator = self.operator(name)
-            trusted = isinstance(operator, Gram | ChunkedGram | Chunked) or has_factors(operator)
+            trusted = isinstance(operator, Gram) or has_factors(operator)
             self._spectra[name] = None if trusted else psd_violation(self.block(name))
         return self._spectra[name]
 
@@ -407,25 +334,6 @@ class KernelViews(Presence):
             columns = self.column_ids[self.column_observed[:, v]]
         return pd.DataFrame(values, index=id_labels(ids), columns=id_labels(columns))
 
-    def to_embedding(self, n_components: int = 20, *, per_view: bool = False) -> Any:
-        """Coordinates of the samples along the leading components of complete kernels (kernel PCA).
-
-        Kernels are centred and stay operators; see :class:`absentia.ViewEmbedding` for new samples.
-
-        Parameters
-        ----------
-        n_components : int
-            Number of columns; the last are zero where the kernels have fewer directions.
-        per_view : bool
-            False: one array for all views together, each with the same total variance.  True: a dict
-            of arrays, one per view.
-        """
-        from absentia.data._kernel_pca import fused_components, view_components  # which import this module
-
-        if per_view:
-            return {name: part.scores for name, part in view_components(self, n_components).items()}
-        return fused_components(self, n_components)[0].scores
-
     def _headline(self) -> str:
         if self.square:
             return super()._headline()
@@ -434,7 +342,7 @@ class KernelViews(Presence):
     def _size_of(self, name: str) -> str:
         operator = self._operators[name]
         r, c = operator.shape
-        factors = f", {operator.left.shape[1]} factors" if isinstance(operator, Gram | ChunkedGram) else ""
+        factors = f", {operator.left.shape[1]} factors" if isinstance(operator, Gram) else ""
         return f"{r} x {c} kernel{factors}"
 
 

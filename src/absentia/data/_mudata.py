@@ -16,8 +16,7 @@ import scipy.sparse
 
 from absentia.core import Array, get_factors, warn
 from absentia.data._ids import AbsenceWarning, find_duplicates, show_id
-from absentia.data._kernel_checks import prefers_factors
-from absentia.data._tables import Part, check_codes, is_frame, named_part
+from absentia.data._inputs import Part, check_codes, is_frame, named_part, prefers_factors
 
 if TYPE_CHECKING:
     from absentia.data._presence import Presence

@@ -1,7 +1,7 @@
 """Metrics of completed kernels, and of label rankings where some labels are unknown.
 
 For kernels, the four measures of Huusari, Capponi, Villoutreix and Kadri, "Cross-view kernel transfer",
-Pattern Recognition 129 (2022), and the LogDet divergence.  Kernels come as one (n, n) matrix, as (V, n, n),
+Pattern Recognition 129 (2022).  Kernels come as one (n, n) matrix, as (V, n, n),
 as a list of V matrices or as `KernelViews`; both the truth and the completed kernels must be without gaps.
 Each metric is one number per view: ``average=True`` returns the mean over views, ``average=False`` an array
 of shape (V,).  `KernelViews` are made arrays one view at a time.
@@ -22,7 +22,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import uniform_filter
 from scipy.stats import rankdata
 
-from absentia.core.linalg import logdet_divergence
 from absentia.data._kernelviews import KernelViews
 from absentia.data._presence import Presence
 
@@ -32,8 +31,6 @@ __all__ = [
     "ca_error",
     "coverage",
     "frobenius_error",
-    "hamming_error",
-    "logdet_divergence",
     "one_error",
     "ranking_loss",
     "roc_auc",
@@ -113,24 +110,24 @@ def frobenius_error(truth: _Kernels, completed: _Kernels, *, average: bool = Tru
 
 
 def structural_similarity(
-    truth: _Kernels, completed: _Kernels, *, average: bool = True, window: int = 7, data_range: float = 2.0
+    truth: _Kernels, completed: _Kernels, *, average: bool = True, data_range: float = 2.0
 ) -> float | _Floats:
     """Structural similarity of kernels seen as images (eq. 10), higher is better, at most 1.
 
-    Eq. 10 with sample covariances in every `window` x `window` square that fits in the matrix,
-    ``c1 = (0.01 data_range)^2`` and ``c2 = (0.03 data_range)^2``, averaged over squares: what image
-    libraries compute.  `data_range` is the largest possible value less the smallest; its default is that of
-    kernels within [-1, 1] and gives the paper's figures.  The order of samples matters.
+    Eq. 10 with sample covariances in every 7 x 7 square that fits in the matrix (of fewer samples the
+    largest odd square), ``c1 = (0.01 data_range)^2`` and ``c2 = (0.03 data_range)^2``, averaged over
+    squares: what image libraries compute.  `data_range` is the largest possible value less the smallest;
+    its default is that of kernels within [-1, 1] and gives the paper's figures.  The order of samples
+    matters.
 
     Examples
     --------
     >>> structural_similarity(np.eye(9), np.eye(9))
     1.0
     """
-    shape, pairs = _pair_views(truth, completed)
-    _check_window(window, shape[1], data_range)
+    _, pairs = _pair_views(truth, completed)
     return _average_views(
-        [_mean_similarity(K, K_hat, window, data_range) for _, K, K_hat in pairs], average
+        [similarity_of_rows(K, K_hat, data_range=data_range) for _, K, K_hat in pairs], average
     )
 
 
@@ -152,11 +149,6 @@ def similarity_of_rows(truth: ArrayLike, completed: ArrayLike, *, data_range: fl
     window = min(7, side if side % 2 else side - 1)
     if window < 3:
         return float("nan")
-    return _mean_similarity(K, K_hat, window, data_range)
-
-
-def _mean_similarity(K: _Floats, K_hat: _Floats, window: int, data_range: float) -> float:
-    """Eq. 10 of two matrices of one shape (m, n), averaged over the squares that fit."""
     c1, c2 = (0.01 * data_range) ** 2, (0.03 * data_range) ** 2
     m, m_hat = _local_mean(K, window), _local_mean(K_hat, window)
     bessel = window**2 / (window**2 - 1)  # from the variance of the square to that of a sample
@@ -172,13 +164,6 @@ def _local_mean(K: _Floats, window: int) -> _Floats:
     """Mean over each square that fits: (m, n) to (m - window + 1, n - window + 1)."""
     inside = tuple(slice(window // 2, size - window // 2) for size in K.shape)
     return np.asarray(uniform_filter(K, size=window)[inside])
-
-
-def _check_window(window: int, n: int, data_range: float) -> None:
-    if window % 2 == 0 or not 3 <= window <= n:
-        raise ValueError(f"window={window} on kernels of {n} samples; pass an odd number from 3 to {n}")
-    if not data_range > 0:
-        raise ValueError(f"data_range={data_range}; pass the positive span of the kernel's values")
 
 
 def _positive_norm(v: int, K: _Floats) -> float:
@@ -358,25 +343,6 @@ def average_precision(truth: ArrayLike, scores: ArrayLike) -> float:
         precision = (positive & ranked).sum(axis=1) / np.maximum(ranked.sum(axis=1), 1)
         total += np.where(positive[:, j], precision, 0.0)
     return _mean(total / positive.sum(axis=1))
-
-
-def hamming_error(truth: ArrayLike, predicted: ArrayLike) -> float:
-    """Share of the known labels that are predicted wrong, over all samples at once; lower is better.
-
-    Parameters
-    ----------
-    truth : array-like of shape (n_samples, n_labels)
-        Positive (> 0), negative (<= 0) or NaN (unknown).
-    predicted : array-like of shape (n_samples, n_labels)
-        Positive (> 0) where a sample is predicted to have the label.
-
-    Examples
-    --------
-    >>> hamming_error([[1, -1, np.nan]], [[1, 1, 1]])
-    0.5
-    """
-    positive, known, values = _check_labels(truth, predicted)
-    return _mean((values > 0)[known] != positive[known])
 
 
 def roc_auc(truth: ArrayLike, scores: ArrayLike, *, average: bool = True) -> float | _Floats:

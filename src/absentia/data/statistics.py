@@ -10,7 +10,7 @@ find differences where there are none.  Made for this are
 * :func:`mcnemar`: sample by sample, which of two methods was right.
 
 Over many data sets, with one score of each method on each, scores are independent, and ranks are compared:
-:func:`friedman`, :func:`nemenyi` and :func:`wilcoxon_holm`.  Do not give these the folds of one data set.
+:func:`friedman` and :func:`nemenyi`.  Do not give these the folds of one data set.
 
 References
 ----------
@@ -23,7 +23,7 @@ Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import binomtest, chi2, norm, rankdata, studentized_range
+from scipy.stats import binomtest, chi2, rankdata, studentized_range
 from scipy.stats import f as f_distribution
 from scipy.stats import t as student
 
@@ -41,11 +41,9 @@ __all__ = [
     "holm",
     "mcnemar",
     "nemenyi",
-    "wilcoxon_holm",
 ]
 
 _ROUNDING = 1e-12  # numbers that differ by less, relative to the largest, count as equal
-_EXACT = 50  # data sets up to which all signs of Wilcoxon's test are counted
 
 
 # --------------------------------------------------------------------------- one data set, many folds
@@ -350,59 +348,6 @@ def _bars(ranks: Array, critical: float) -> tuple[tuple[int, ...], ...]:
             bars.append(tuple(int(method) for method in order[first:end]))
             reached = end
     return tuple(bars)
-
-
-def wilcoxon_holm(scores: Any) -> Array:
-    r"""Which of several methods differ, over many data sets: Wilcoxon's test for each pair, with Holm's.
-
-    The signed-rank test (Wilcoxon, Biometrics Bulletin 1, 1945) ranks the sizes of the differences between
-    two methods, and asks whether the sum of the ranks
-
-    .. math:: W = \sum_{i: d_i > 0} rank(|d_i|)
-
-    of those in favour of one is what random signs give.  Up to 50 data sets all signs are counted, ties or
-    not, beyond the sum is taken as normal.  Data sets without difference are left out.
-
-    Parameters
-    ----------
-    scores : array of shape (n_data_sets, n_methods)
-        Larger is better, or smaller: the p-values are two-sided.
-
-    Returns
-    -------
-    array of shape (n_methods, n_methods)
-        Corrected p-values of the pairs, symmetric, 1 on the diagonal and where there is no difference.
-
-    Examples
-    --------
-    >>> wilcoxon_holm([[9, 7, 1], [8, 7, 2], [7, 4, 1], [9, 5, 3], [9, 4, 3], [9, 3, 2]])
-    array([[1.     , 0.09375, 0.09375],
-           [0.09375, 1.     , 0.09375],
-           [0.09375, 0.09375, 1.     ]])
-    """
-    table = _table(scores)
-    p = np.ones((table.shape[1],) * 2)
-    rows, columns = np.triu_indices(len(p), 1)
-    scale = np.abs(table).max()
-    raw = [_signed_rank(table[:, i] - table[:, j], scale) for i, j in zip(rows, columns, strict=True)]
-    p[rows, columns] = p[columns, rows] = holm(raw)
-    return p
-
-
-def _signed_rank(differences: Array, scale: float) -> float:
-    """Two-sided p-value of Wilcoxon's test; differences of scores as large as `scale` round as these do."""
-    nonzero = differences[np.abs(differences) > _ROUNDING * scale]
-    if not len(nonzero):
-        return 1.0
-    halves = 2 * rankdata(_levels(np.abs(nonzero), _ROUNDING * scale))
-    ranks = np.rint(halves).astype(int)
-    positive = int(ranks[nonzero > 0].sum())
-    if len(nonzero) > _EXACT:
-        return 2 * float(norm.sf(abs(positive - ranks.sum() / 2) / np.sqrt((ranks**2).sum() / 4)))
-    probabilities = np.ones(1)  # of each sum of ranks, if signs are tosses of a coin
-    for rank in ranks:
-        probabilities = (np.pad(probabilities, (0, rank)) + np.pad(probabilities, (rank, 0))) / 2
-    return float(min(2 * min(probabilities[: positive + 1].sum(), probabilities[positive:].sum()), 1.0))
 
 
 def _ranks(table: Array) -> Array:

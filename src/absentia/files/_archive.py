@@ -1,13 +1,20 @@
-"""Arrays in ``.npz`` and ``.npy`` files, read with care and written whole.  Nothing here knows of views.
+"""Arrays in ``.npz`` and ``.npy`` files and Zarr folders, read with care; ``.npz`` is written whole.
+
+Nothing here knows of views.
 
 Nothing is unpickled.  What a file declares (types, shapes, sizes) is checked against its directory, and
 what reading it will need against a ceiling (``Budget``), before anything is allocated.  Whatever is wrong
 with a file is a :class:`FileError`, one sentence that names it.
+
+In a Zarr folder, symbolic links, pipes and devices are refused, and the consolidated metadata, which may
+name any path, are not read.  A chunk that is not there would be read as zeros and is refused.  Arrays may
+be packed only by codecs that cannot run code (the codec ``pickle`` can).
 """
 
 import math
 import os
 import re
+import stat
 import warnings
 import zipfile
 import zlib
@@ -26,7 +33,9 @@ from absentia.files._base import (
     Budget,
     FileError,
     PathLike,
+    describe_irregular,
     file_errors,
+    import_optional,
     one_line,
     open_regular,
     write_atomically,
@@ -232,6 +241,135 @@ def npy_content(path: Path) -> dict[str, Array]:
         file.seek(header.length)
         Budget().spend(header.memory, f"an array, {header.dtype} of shape {header.shape},")
         return {path.stem: _read_values(file, header)}
+
+
+# ----------------------------------------------------------------------------------------------- Zarr
+
+#: What may pack an array, by the name of its class; none of these keeps Python objects.
+_CODECS = frozenset(
+    [
+        "BytesCodec",
+        "TransposeCodec",
+        "ZstdCodec",
+        "GzipCodec",
+        "BloscCodec",
+        "Crc32cCodec",
+        "ShardingCodec",
+        "VLenUTF8Codec",
+        "VLenUTF8",
+        "Zlib",
+        "GZip",
+        "Zstd",
+        "LZ4",
+        "Blosc",
+        "BZ2",
+        "LZMA",
+        "Delta",
+        "Shuffle",
+        "CRC32C",
+        "CRC32",
+    ]
+)
+
+
+def zarr_content(path: PathLike) -> dict[str, Any]:
+    """What a Zarr folder holds by name: arrays, and groups of arrays as dicts."""
+    path = Path(path)
+    with file_errors(path):
+        zarr = import_optional("zarr", "a Zarr folder")
+        _check_folder(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # zarr's, of files between the arrays that are none
+            return _read_store(zarr, path)
+
+
+def _read_store(zarr: Any, path: Path) -> dict[str, Any]:
+    store = zarr.storage.LocalStore(path, read_only=True)
+    try:
+        root = zarr.open(store, mode="r", use_consolidated=False)
+    except (FileNotFoundError, KeyError) as error:
+        raise ValueError(f"holds no Zarr group or array ({type(error).__name__})") from None
+    budget = Budget()
+    content = (
+        _read_tree(root, budget, 0)
+        if hasattr(root, "members")
+        else [(path.stem, _read_zarr_array(root, budget))]
+    )
+    return {name: member for name, member in content if member is not None}
+
+
+def _read_tree(group: Any, budget: Budget, depth: int) -> Iterator[tuple[str, Any]]:
+    for name, member in sorted(group.members(use_consolidated_for_children=False)):
+        if not hasattr(member, "members"):
+            yield name, _read_zarr_array(member, budget)
+        elif depth == 0:
+            inner = {key: x for key, x in _read_tree(member, budget, 1) if x is not None}
+            yield name, inner or None
+
+
+def _check_folder(path: Path) -> None:
+    """A folder of regular files: no links that lead elsewhere, nothing to wait for, not endlessly many."""
+    if not path.exists():
+        raise ValueError("no such file")
+    if not path.is_dir():
+        raise ValueError("is a file; a Zarr folder is wanted")
+    count = 0
+    for folder, folders, files in os.walk(path):
+        count += len(folders) + len(files)
+        if count > 100 * MAX_MEMBERS:
+            raise ValueError(f"holds more than {100 * MAX_MEMBERS} files")
+        for name in (*folders, *files):
+            mode = os.lstat(os.path.join(folder, name)).st_mode
+            if stat.S_ISLNK(mode):
+                raise ValueError(
+                    f"{name[:80]!r} in it is a symbolic link, which is not followed; put the data there"
+                )
+            if not stat.S_ISDIR(mode) and (kind := describe_irregular(mode)):
+                raise ValueError(f"{name[:80]!r} in it is {kind}, which is not opened; remove it")
+
+
+def _read_zarr_array(array: Any, budget: Budget) -> Array | None:
+    """An array of numbers or texts; None if it is neither."""
+    names = _list_codecs(array)
+    if strange := sorted(set(names) - _CODECS):
+        raise ValueError(
+            f"{array.name!r} is packed by {strange[0]}, which is not among those that are known to "
+            "be harmless; save it without a filter for Python objects"
+        )
+    texts = any(name.startswith("VLen") for name in names) or array.dtype.kind in "UT"
+    if array.dtype.kind not in "biuf" and not texts:
+        return None
+    chunk = int(np.prod(array.chunks, dtype=object)) if array.chunks else 1
+    elements = max(int(np.prod(array.shape, dtype=object)), chunk)
+    need = elements * max(array.dtype.itemsize, 64 if texts else 8)
+    budget.spend(need, f"{array.name!r}, {array.dtype} of shape {array.shape},")
+    _check_chunks(array)
+    values = np.asarray(array[...])
+    if texts:
+        flat = [str(x) for x in values.ravel().tolist()]
+        budget.spend(4 * max(map(len, flat), default=0) * len(flat), f"the texts of {array.name!r}")
+        return np.array(flat, dtype=str).reshape(values.shape)
+    return values.astype(np.float64) if values.dtype.itemsize > 8 else values
+
+
+def _check_chunks(array: Any) -> None:
+    """Raise if a chunk is not there; those of NaN say themselves that nothing is known."""
+    lacking = array.nchunks - array.nchunks_initialized
+    if array.size and lacking > 0 and not (array.dtype.kind == "f" and np.isnan(array.fill_value)):
+        raise ValueError(
+            f"{array.name!r} lacks {lacking} of its {array.nchunks} chunks, which would be read as "
+            f"{array.fill_value!r}; copy the folder again, or, if these are its values, write it with "
+            "config={'write_empty_chunks': True}"
+        )
+
+
+def _list_codecs(array: Any) -> list[str]:
+    """What packs an array, in Zarr's formats 2 and 3; what shards are packed by inside, too."""
+    used = [*array.filters, *array.compressors]
+    used += [] if array.serializer is None else [array.serializer]
+    for codec in used:
+        used += [*getattr(codec, "codecs", ()), *getattr(codec, "index_codecs", ())]
+    return [type(codec).__name__ for codec in used]
 
 
 # -------------------------------------------------------------------------------------------- writing

@@ -358,25 +358,6 @@ def feature_names(data: Views, view: str) -> list[str]:
     )
 
 
-@dataclass(frozen=True)
-class LabelsSource:
-    """Where a manifest says that the labels are.
-
-    Attributes
-    ----------
-    file : Path
-        A table, inside the manifest's folder.
-    column : str, optional
-        Its column with the labels; several, for several labels, are separated by commas.
-    id : str, optional
-        Its column with the ids of samples.
-    """
-
-    file: Path
-    column: str | None = None
-    id: str | None = None
-
-
 @dataclass(frozen=True, eq=False)
 class LoadedData:
     """Data out of files, and what else was found there.
@@ -384,10 +365,6 @@ class LoadedData:
     Attributes
     ----------
     data : Views or KernelViews
-    per_view : dict of str to dict
-        What a manifest says about the kernel of a view: ``kernel`` and ``log``.
-    labels : LabelsSource, optional
-        Where a manifest says that the labels are.
     notes : tuple of str
         Sentences worth showing: what was left out, and why.
     table : Path, optional
@@ -395,7 +372,5 @@ class LoadedData:
     """
 
     data: Views | KernelViews
-    per_view: dict[str, dict[str, Any]] = field(default_factory=dict)
-    labels: LabelsSource | None = None
     notes: tuple[str, ...] = ()
     table: Path | None = None

@@ -1,27 +1,13 @@
 """A folder as one data set: each table is a view, named as its file is.
 
 The file that is named for labels, and files that are called labels, y, target, outcome or phenotype, are
-not views.  Folders inside are not looked into.  A manifest (``absentia.toml``, or the only .toml file)
-takes the place of all this.  It says which files are which views, and what to make of them:
-
-::
-
-    schema = 1
-    [views.expression]
-    file = "expr.csv"
-    kernel = "cosine"
-    [labels]
-    file = "labels.csv"
-    column = "subtype"
-
-All keys are in ``docs/files.md``.  Files are named relative to the manifest and lie in its folder.
+not views.  Folders inside are not looked into.
 
 The views are lined up by id.  Ids that may be the same, written differently in case, spaces, signs, zeros
 or type, are pointed out.
 """
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -33,24 +19,14 @@ import scipy.sparse
 
 from absentia.core import warn
 from absentia.data import WAYS_TO_DIFFER, AbsenceWarning, KernelViews, Views, match_ids, show_id
-from absentia.files._base import (
-    Budget,
-    LabelsSource,
-    LoadedData,
-    Options,
-    feature_names,
-    file_errors,
-    open_regular,
-)
-from absentia.files._frames import LABEL_NAMES, TableSpec, complete_spec, read_frame, read_sheets, view_name
+from absentia.files._base import Budget, LoadedData, Options, feature_names, file_errors
+from absentia.files._frames import LABEL_NAMES, read_sheets, read_view_table, view_name
 from absentia.files._reading import as_loaded, explain_conversion, find_reader, is_readable
 from absentia.files._tables import is_table
-from absentia.kernels import KERNELS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_MANIFEST = "absentia.toml"
 _NOT_DATA = re.compile(r"\..*|~\$.*|readme.*|.*\.(md|html?|json|toml)", re.IGNORECASE | re.DOTALL)
 _N_SHOWN = 6
 
@@ -65,9 +41,6 @@ def read_folder(path: Path, options: Options) -> LoadedData:
     options : Options
         What is said of every table in it.
     """
-    manifest = _find_manifest(path)
-    if manifest is not None:
-        return read_manifest(manifest, options)
     options.refuse("views", why="a folder; it is for one wide table")
     files, labels, unknown = _sort_files(path, options)
     if unknown:
@@ -107,7 +80,7 @@ def _read_views(file: Path, options: Options) -> "tuple[dict[str, pd.DataFrame],
     name = view_name(file)
     if file.suffix.lower() == ".xlsx":
         return read_sheets(file, options, f"{name}_")
-    frame, notes = _read_view(name, file, TableSpec(id=options.id), options)
+    frame, notes = _read_view(name, file, options)
     return {name: frame}, notes
 
 
@@ -116,18 +89,6 @@ def _note_labels(file: Path, options: Options) -> str:
     if options.is_label_table(file) and not options.features_from_labels:
         note += " (--features-from-labels COLUMN ... makes features of others of its columns)"
     return note
-
-
-def _find_manifest(path: Path) -> Path | None:
-    manifests = sorted(file for file in path.iterdir() if file.name.lower().endswith(".toml"))
-    named = [file for file in manifests if file.name.lower() == _MANIFEST]
-    if len(manifests) > 1 and not named:
-        raise ValueError(
-            f"holds {len(manifests)} manifests, "
-            f"{', '.join(file.name for file in manifests[:_N_SHOWN])}; give the one "
-            f"that is meant, or call it {_MANIFEST}"
-        )
-    return next(iter(named or manifests), None)
 
 
 def _sort_files(path: Path, options: Options) -> tuple[list[Path], list[Path], list[Path]]:
@@ -148,151 +109,13 @@ def _sort_files(path: Path, options: Options) -> tuple[list[Path], list[Path], l
     return files, labels, unknown
 
 
-# ------------------------------------------------------------------------------------------ manifests
-
-_SCHEMA = 1
-_MAX_MANIFEST = 1 << 20
-_TEXT, _TEXTS, _YES = "a text", "a list of texts", "true or false"
-_VIEW_KEYS = {
-    "file": _TEXT,
-    "id": _TEXT,
-    "kernel": _TEXT,
-    "log": _YES,
-    "columns": _TEXTS,
-    "ignore": _TEXTS,
-    "categorical": _TEXTS,
-    "missing": _TEXTS,
-    "transpose": _YES,
-    "sheet": _TEXT,
-}
-_LABEL_KEYS = {"file": _TEXT, "column": _TEXT, "id": _TEXT}
-
-
-def read_manifest(path: Path, options: Options) -> LoadedData:
-    """The data that a manifest describes.
-
-    Parameters
-    ----------
-    path : Path
-        The manifest.
-    options : Options
-        ``id`` is for tables of which the manifest does not say it.
-    """
-    with file_errors(path):
-        options.refuse(
-            "views", why="a manifest; it says itself which columns are which view (columns = ...)"
-        )
-        content = _parse_manifest(path)
-        views = {
-            name: _check_section(f"views.{name}", entry, _VIEW_KEYS)
-            for name, entry in content["views"].items()
-        }
-        labels = _read_labels_section(path, content.get("labels"))
-        for name, entry in views.items():
-            if entry.get("kernel", "rbf") not in KERNELS:
-                raise ValueError(
-                    f"views.{name}: kernel is {entry['kernel']!r}; there are {', '.join(KERNELS)}"
-                )
-        with_labels = options if options.labels or not labels else replace(options, labels=labels.file)
-        frames, notes = {}, list[str]()
-        for name, entry in views.items():
-            file = _resolve_inside(path, entry["file"], f"views.{name}")
-            if with_labels.is_label_table(file) and "columns" not in entry:
-                notes.append(
-                    f"view {name!r} is left out: {file.name} is taken for labels; columns = [...] says "
-                    "which of its columns are features"
-                )
-            elif not options.is_ignored_view(name):
-                frame, more = _read_view(name, file, _make_spec(entry, options), options)
-                frames[name] = frame
-                notes += more
-        if not frames:
-            raise ValueError(f"no view is left ({notes[0] if notes else 'all are ignored'})")
-        per_view = {
-            name: {key: value for key, value in entry.items() if key in ("kernel", "log")}
-            for name, entry in views.items()
-            if name in frames
-        }
-        return join_frames(frames, notes, {name: own for name, own in per_view.items() if own}, labels)
-
-
-def _parse_manifest(path: Path) -> dict[str, Any]:
-    with open_regular(path, "a manifest") as file:
-        text = file.read(_MAX_MANIFEST + 1)
-    if len(text) > _MAX_MANIFEST:
-        raise ValueError(f"is larger than {_MAX_MANIFEST} bytes; is this a manifest?")
-    try:
-        content = tomllib.loads(text.decode("utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"is not TOML ({error})") from None
-    _check_keys("the manifest", content, ("schema", "views", "labels"))
-    schema = content.get("schema")
-    if schema != _SCHEMA or isinstance(schema, bool):
-        raise ValueError(f"schema is {schema!r}; schema = {_SCHEMA} is wanted, the only one there is")
-    views = content.get("views")
-    if not isinstance(views, dict) or not views:
-        raise ValueError("names no view; a section such as [views.expression] is wanted for each")
-    return content
-
-
-def _check_keys(where: str, entry: Mapping[str, Any], keys: Any) -> None:
-    unknown = [key for key in entry if key not in keys]
-    if unknown:
-        raise ValueError(
-            f"{where}: {', '.join(map(repr, unknown[:5]))} is not known; there are {', '.join(keys)}"
-        )
-
-
-def _check_section(where: str, entry: Any, keys: Mapping[str, str]) -> dict[str, Any]:
-    """A section, its keys known and its values of the right kinds."""
-    if not isinstance(entry, dict):
-        raise ValueError(f"{where} is {entry!r}; a section [{where}] is wanted")
-    _check_keys(where, entry, keys)
-    for key, value in entry.items():
-        texts = isinstance(value, list) and all(isinstance(x, str) for x in value)
-        kind = {str: _TEXT, bool: _YES}.get(type(value), _TEXTS if texts else None)
-        if kind != keys[key]:
-            raise ValueError(f"{where}: {key} is {value!r}; {keys[key]} is wanted")
-    if "file" not in entry:
-        raise ValueError(f'{where}: no file is named; file = "..." is wanted')
-    return entry
-
-
-def _make_spec(entry: Mapping[str, Any], options: Options) -> TableSpec:
-    about = {key: value for key, value in entry.items() if key not in ("file", "kernel", "log")}
-    return TableSpec(**{"id": options.id, **about})
-
-
-def _read_labels_section(path: Path, entry: Any) -> LabelsSource | None:
-    if entry is None:
-        return None
-    section = _check_section("labels", entry, _LABEL_KEYS)
-    file = _resolve_inside(path, section["file"], "labels")
-    return LabelsSource(file, section.get("column"), section.get("id"))
-
-
-def _resolve_inside(manifest: Path, name: str, where: str) -> Path:
-    """A file that a manifest names, if it lies in the manifest's folder."""
-    if not name or "\0" in name:
-        raise ValueError(f"{where}: {name!r} is no name of a file")
-    folder = manifest.parent.resolve()
-    if not (folder / name).resolve().is_relative_to(folder):
-        raise ValueError(
-            f"{where}: {name!r} lies outside the manifest's folder; put the file there and name it "
-            "relative to the manifest"
-        )
-    if not (folder / name).exists():
-        raise ValueError(f"{where}: there is no file {name!r} in the manifest's folder")
-    return manifest.parent / name
-
-
 # -------------------------------------------------------------------------------------- one data set
 
 
 def _read_view(
-    view: str, file: Path, spec: TableSpec, options: Options
+    view: str, file: Path, options: Options, columns: Sequence[str] | None = None
 ) -> "tuple[pd.DataFrame, tuple[str, ...]]":
-    """One view out of a file of any kind, as a data frame, and notes.
+    """One view out of a file of any kind that holds one, as a data frame, and notes.
 
     Parameters
     ----------
@@ -300,60 +123,40 @@ def _read_view(
         What it is called.
     file : Path
         A table, or anything else that holds one view.
-    spec : TableSpec
-        What is said about it, if it is a table.
     options : Options
-        What else is said.
+        What is said about it.
+    columns : sequence of str, optional
+        Which columns of a table.
     """
     if is_table(file):
-        return read_frame(file, complete_spec(view, options, spec))
+        return read_view_table(view, file, options, columns=columns)
     with file_errors(file):
-        if replace(spec, id=None) != TableSpec():
+        if columns is not None:
+            raise ValueError("is no table, of which columns could be taken")
+        loaded = as_loaded(find_reader(file)(file, replace(options, id=None, views=None)))
+        data = loaded.data
+        if isinstance(data, KernelViews):
+            raise ValueError("holds kernels, which do not go with tables; give the file alone")
+        if data.n_views != 1:
             raise ValueError(
-                "is no table; columns, ignore, categorical, missing, transpose and sheet are for tables"
+                f"holds {data.n_views} views ({', '.join(data.names[:5])}); beside other files, one is "
+                "wanted"
             )
-        reader = find_reader(file)
-        if reader is None:
-            raise ValueError("is of no known kind")
-        loaded = as_loaded(reader(file, replace(options, id=None, views=None)))
-        frame = _single_view_frame(loaded.data)
+        frame = _view_frame(data, data.names[0])
         return frame.drop(columns=options.ignored_columns(view, map(str, frame.columns))), loaded.notes
 
 
-def _single_view_frame(data: Views | KernelViews) -> "pd.DataFrame":
-    """The only view of `data` as a data frame over those who have it."""
-    if isinstance(data, KernelViews):
-        raise ValueError("holds kernels, which do not go with tables; give the file alone")
-    if data.n_views != 1:
-        raise ValueError(
-            f"holds {data.n_views} views ({', '.join(data.names[:5])}); beside other files, one is wanted"
-        )
-    return _view_frame(data, data.names[0])
-
-
 def _view_frame(data: Views, name: str) -> "pd.DataFrame":
-    """A view as a data frame over the samples that have it; ids are texts, categories their levels.
-
-    Parameters
-    ----------
-    data : Views
-        Where the view is.
-    name : str
-        Which view.
-    """
+    """A view as a data frame over the samples that have it; ids and names of features are texts."""
     import pandas as pd
 
     block = data.block(name)
     if scipy.sparse.issparse(block):
-        Budget().spend(
-            8 * block.shape[0] * block.shape[1], f"view {name!r}, which is sparse, beside tables"
-        )
-        block = block.toarray()
-    ids = [str(x) for x in data.ids[data.observed[:, data.names.index(name)]].tolist()]
-    frame = pd.DataFrame(block, index=pd.Index(ids, dtype=object), columns=feature_names(data, name))
-    for column, levels in data.levels(name).items():
-        codes = frame[column].fillna(-1).astype(int)
-        frame[column] = pd.Categorical.from_codes(codes, pd.Index(levels))
+        need = 8 * block.shape[0] * block.shape[1]
+        Budget().spend(need, f"view {name!r}, which is sparse, beside tables")
+    frame = data.to_frame(name)
+    frame.index = pd.Index([str(x) for x in frame.index], dtype=object)
+    frame.columns = pd.Index(feature_names(data, name))
     return frame
 
 
@@ -363,11 +166,11 @@ def add_features_from_labels(loaded: LoadedData, options: Options) -> LoadedData
     Parameters
     ----------
     loaded : LoadedData
-        The data, and where a manifest says that the labels are.
+        The data.
     options : Options
         Where the table of labels is, and which of its columns are wanted.
     """
-    file = options.labels or (loaded.labels.file if loaded.labels else None)
+    file = options.labels
     if file is None:
         raise ValueError(
             "features_from_labels names columns of the table of labels, and no table is named for labels; "
@@ -378,19 +181,13 @@ def add_features_from_labels(loaded: LoadedData, options: Options) -> LoadedData
     view = view_name(file)
     if view in loaded.data.names:
         raise ValueError(f"features_from_labels: there is a view {view!r} already; rename one of the files")
-    id_column = loaded.labels.id if loaded.labels else None
-    spec = TableSpec(id=id_column or options.id, columns=options.features_from_labels)
-    frame, notes = _read_view(view, file, spec, replace(options, transpose=False))
+    upright = replace(options, transpose=False)
+    frame, notes = _read_view(view, file, upright, options.features_from_labels)
     frames = {name: _view_frame(loaded.data, name) for name in loaded.data.names}
-    return join_frames({**frames, view: frame}, (*loaded.notes, *notes), loaded.per_view, loaded.labels)
+    return join_frames({**frames, view: frame}, (*loaded.notes, *notes))
 
 
-def join_frames(
-    frames: "Mapping[str, pd.DataFrame]",
-    notes: Sequence[str],
-    per_view: dict[str, dict[str, Any]] | None = None,
-    labels: LabelsSource | None = None,
-) -> LoadedData:
+def join_frames(frames: "Mapping[str, pd.DataFrame]", notes: Sequence[str]) -> LoadedData:
     """Frames as views over all their samples; ids that may be the same are pointed out.
 
     Parameters
@@ -399,15 +196,13 @@ def join_frames(
         The views.
     notes : sequence of str
         What is worth showing.
-    per_view, labels : optional
-        As in :class:`LoadedData`.
     """
     ids = {name: frame.index.tolist() for name, frame in frames.items()}
     for sentence in _check_id_overlap(
         ids, {name: list(map(str, frame.columns)) for name, frame in frames.items()}
     ):
         warn(sentence, AbsenceWarning)
-    return LoadedData(Views.from_dict(frames), per_view or {}, labels, tuple(notes))
+    return LoadedData(Views.from_dict(frames), tuple(notes))
 
 
 # --------------------------------------------------------------------------- ids that may be the same
@@ -445,8 +240,7 @@ def _check_id_overlap(ids: Mapping[str, Sequence[str]], columns: Mapping[str, Se
         if alone and find_transposed({name: columns[name]}, others):
             raise ValueError(
                 f"view {name!r} has no sample in common with any other view, but its columns are named as "
-                f"samples of others are: it seems to be transposed; give --transpose {quote(name)}, or "
-                "write transpose = true into a manifest"
+                f"samples of others are: it seems to be transposed; give --transpose {quote(name)}"
             )
         pairs = match_ids(own, seen)
         if pairs:

@@ -7,7 +7,6 @@ barcode (also ``sample_id`` and the like), else the index that the file declares
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,8 +16,14 @@ import numpy as np
 from absentia.core import warn
 from absentia.data import AbsenceWarning, Views, find_duplicates, normalize_id
 from absentia.files._base import FileError, LoadedData, Options, file_errors, match_names
-from absentia.files._cells import GAPS, is_number, unescape_formula
-from absentia.files._columns import check_header, describe_faults, infer_types
+from absentia.files._columns import (
+    GAPS,
+    describe_faults,
+    infer_types,
+    is_number,
+    parse_numbers,
+    unescape_formula,
+)
 from absentia.files._tables import TABLE_ENDINGS, RawTable, find_id_columns, list_sheets, read_raw_table
 
 if TYPE_CHECKING:
@@ -29,64 +34,40 @@ LABEL_NAMES = re.compile(r"labels?|y|targets?|outcomes?|phenotypes?", re.IGNOREC
 _N_SHOWN = 5
 
 
-@dataclass(frozen=True)
-class TableSpec:
-    """What is said about one table.
-
-    Attributes
-    ----------
-    id : str, optional
-        The column of ids.
-    columns : sequence of str, optional
-        Patterns of the columns to take; None takes all.
-    ignore : sequence of str
-        Patterns of columns to leave out.
-    categorical : sequence of str
-        Patterns of columns that are categories, whatever they look like.
-    missing : sequence of str
-        Further texts that mean that a value is missing.
-    transpose : bool
-        Whether samples are the columns of the table.
-    sheet : str, optional
-        Which sheet of a workbook.
-    unwanted : callable, optional
-        Says which of the names of columns are to be left out besides.
-    """
-
-    id: str | None = None
-    columns: Sequence[str] | None = None
-    ignore: Sequence[str] = ()
-    categorical: Sequence[str] = ()
-    missing: Sequence[str] = ()
-    transpose: bool = False
-    sheet: str | None = None
-    unwanted: Callable[[Sequence[str]], Sequence[str]] | None = None
-
-
-_DEFAULT_SPEC = TableSpec()
-
-
-def read_frame(path: Path, spec: TableSpec = _DEFAULT_SPEC) -> "tuple[pd.DataFrame, tuple[str, ...]]":
+def _read_frame(
+    path: Path,
+    *,
+    id: str | None = None,
+    columns: Sequence[str] | None = None,
+    transpose: bool = False,
+    sheet: str | None = None,
+    ignored: Callable[[Sequence[str]], Sequence[str]] = lambda names: (),
+) -> "tuple[pd.DataFrame, tuple[str, ...]]":
     """A table as a data frame over ids (texts), and notes worth showing.
 
     Parameters
     ----------
     path : Path
         A table of any kind.
-    spec : TableSpec
-        What is said about it.
+    id : str, optional
+        The column of ids.
+    columns : sequence of str, optional
+        Patterns of the columns to take; None takes all.
+    transpose : bool
+        Whether samples are the columns of the table.
+    sheet : str, optional
+        Which sheet of a workbook.
+    ignored : callable
+        Says which of the names of columns are to be left out.
     """
     with file_errors(path):
-        table = read_raw_table(path, spec.sheet)
-        table = table.transpose() if spec.transpose else table
-        id_column = find_id_column(
-            table, None if spec.transpose and spec.id not in table.names else spec.id
-        )
+        table = read_raw_table(path, sheet)
+        table = table.transpose() if transpose else table
+        id_column = find_id_column(table, None if transpose and id not in table.names else id)
         _check_names(table)
         ids = read_ids(table, id_column)
-        places, notes = _split_features(path, table, id_column, spec)
-        texts = _match_columns([table.names[p] for p in places], spec.categorical, "categorical")
-        typed = infer_types(table, places, frozenset(texts), frozenset(spec.missing))
+        places, notes = _split_features(path, table, id_column, columns, ignored)
+        typed = infer_types(table, places)
         if typed.faults:
             raise FileError(f"{path}: {describe_faults(typed.faults)}")
         if typed.doubts:
@@ -139,6 +120,47 @@ def find_id_column(table: RawTable, wanted: str | None) -> int:
     return 0
 
 
+def check_header(table: RawTable) -> None:
+    """Raise if the first line of a text looks like a sample and not like names of columns.
+
+    Every name is then a number such as its column has, or a text that its column has; numbers that rise
+    evenly may be names, unless the first is written as the ids are.
+
+    Parameters
+    ----------
+    table : RawTable
+        A table whose ids are in the first column.
+    """
+    first, *rest = table.names
+    if not first or find_id_columns(table.names) or not all(isinstance(x, str) for x in table.columns):
+        return
+    names = [(place, name) for place, name in enumerate(rest, 1) if name not in GAPS]
+    if not names or not all(_is_like(name, table.texts(place)) for place, name in names):
+        return
+    steps = np.diff([float(name) if is_number(name) else np.nan for _, name in names])
+    evenly = len(steps) > 1 and steps[0] > 0 and np.ptp(steps) <= 1e-6 * steps[0]
+    shape = re.sub(r"\d+", "0", first)
+    alike = sum(re.sub(r"\d+", "0", cell.strip()) == shape for cell in table.texts(0))
+    if evenly and not ("0" in shape and shape != "0" and 2 * alike > len(table.lines)):
+        return
+    line = ", ".join(repr(name) for name in table.names[:4]) + (", ..." if len(table.names) > 4 else "")
+    raise ValueError(
+        f"the first line ({line}) looks like a sample and not like names of columns; put a line with names "
+        "above it, as in id,age,sex, or, if these are names, call the first column id"
+    )
+
+
+def _is_like(name: str, cells: Sequence[str]) -> bool:
+    """Whether a name is a text that its column has, or a number not far from those that it has."""
+    if not is_number(name):
+        return name in map(str.strip, cells)
+    values = parse_numbers(cells)
+    if values is None or np.isnan(values).all():
+        return False
+    low, high = np.nanmin(values), np.nanmax(values)
+    return bool(2 * low - high <= float(name) <= 2 * high - low)
+
+
 def read_ids(table: RawTable, place: int) -> list[str]:
     """Ids as texts, in one Unicode form, none missing, each once; lines are named."""
     ids = [normalize_id(unescape_formula(cell.strip())) for cell in table.texts(place)]
@@ -180,7 +202,11 @@ def _check_names(table: RawTable) -> None:
 
 
 def _split_features(
-    path: Path, table: RawTable, id_column: int, spec: TableSpec
+    path: Path,
+    table: RawTable,
+    id_column: int,
+    columns: Sequence[str] | None,
+    ignored_of: Callable[[Sequence[str]], Sequence[str]],
 ) -> tuple[list[int], list[str]]:
     """Columns that are features, and notes about those that are not."""
     places = [place for place in range(len(table.names)) if place != id_column]
@@ -195,12 +221,9 @@ def _split_features(
             f"{len(table.names)} have no name in the first line; name every column"
         )
     names = [table.names[p] for p in places if p not in counting]
-    ignored = {
-        *_match_columns(names, spec.ignore, "ignore"),
-        *(spec.unwanted(names) if spec.unwanted else ()),
-    }
-    if spec.columns is not None:
-        wanted = set(_match_columns(names, spec.columns, "columns"))
+    ignored = set(ignored_of(names))
+    if columns is not None:
+        wanted = set(_match_columns(names, columns, "columns"))
         rest = [name for name in names if name not in wanted | ignored]
         if rest:
             notes.append(f"{path.name}: {len(rest)} column(s) in no view: {list_names(rest)}")
@@ -270,23 +293,19 @@ def read_single_table(path: Path, options: Options) -> LoadedData:
 
         return join_frames(*read_sheets(path, options))
     if groups is None:
-        frame, notes = read_frame(path, complete_spec(view, options))
+        frame, notes = read_view_table(view, path, options)
         return LoadedData(Views.from_dict({view: frame}), notes=notes)
 
-    def unwanted(names: Sequence[str]) -> list[str]:
-        columns = {view: _match_columns(names, own, f"view {view!r}") for view, own in groups.items()}
-        return [name for view, own in columns.items() for name in options.ignored_columns(view, own)]
-
-    spec = TableSpec(id=options.id, transpose=options.is_transposed(view), unwanted=unwanted)
-    frames, notes = _read_groups(path, groups, spec)
+    frames, notes = _read_groups(path, groups, options)
     return LoadedData(Views.from_dict(frames), notes=notes)
 
 
-def complete_spec(view: str, options: Options, spec: TableSpec | None = None) -> TableSpec:
-    """What is said about the table of one view: by `spec`, and by the options about all of them."""
-    spec = TableSpec(id=options.id) if spec is None else spec
-    turned = spec.transpose or options.is_transposed(view)
-    return replace(spec, transpose=turned, unwanted=partial(options.ignored_columns, view))
+def read_view_table(
+    view: str, path: Path, options: Options, **more: Any
+) -> "tuple[pd.DataFrame, tuple[str, ...]]":
+    """The table of one view, with what the options say of it and `more` of :func:`_read_frame`."""
+    ignored = partial(options.ignored_columns, view)
+    return _read_frame(path, id=options.id, transpose=options.is_transposed(view), ignored=ignored, **more)
 
 
 def read_sheets(
@@ -313,7 +332,7 @@ def read_sheets(
             view = f"{prefix}{name}" if len(sheets) > 1 else view_name(path)
             if options.is_ignored_view(view):
                 continue
-            frames[view], more = read_frame(path, replace(complete_spec(view, options), sheet=name))
+            frames[view], more = read_view_table(view, path, options, sheet=name)
             notes += [note.replace(path.name, f"{path.name}, sheet {name!r}", 1) for note in more]
         if not frames:
             raise ValueError("no sheet holds a table; one with ids and at least one column is wanted")
@@ -327,28 +346,26 @@ def view_name(path: Path) -> str:
 
 
 def _read_groups(
-    path: Path, groups: Mapping[str, Sequence[str]], spec: TableSpec = _DEFAULT_SPEC
+    path: Path, groups: Mapping[str, Sequence[str]], options: Options
 ) -> "tuple[dict[str, pd.DataFrame], tuple[str, ...]]":
-    """The views of one wide table.
-
-    Parameters
-    ----------
-    path : Path
-        The table.
-    groups : mapping of str to sequence of str
-        Patterns of the columns that make up each view.
-    spec : TableSpec
-        What else is said about the table.
-    """
+    """The views of one wide table: `groups` has patterns of the columns that make up each."""
     if not groups:
         raise ValueError("no view is named; give the columns of each, as in expr=gene_*")
     for view, patterns in groups.items():
         if isinstance(patterns, str):
             raise ValueError(f"view {view!r}: its columns are the text {patterns!r}; give a list of names")
+
+    def columns_by_view(names: Sequence[str]) -> dict[str, list[str]]:
+        return {view: _match_columns(names, own, f"view {view!r}") for view, own in groups.items()}
+
+    def ignored(names: Sequence[str]) -> list[str]:
+        by_view = columns_by_view(names).items()
+        return [name for view, own in by_view for name in options.ignored_columns(view, own)]
+
     wanted = list(dict.fromkeys(pattern for patterns in groups.values() for pattern in patterns))
-    frame, notes = read_frame(path, replace(spec, columns=wanted))
-    names = list(map(str, frame.columns))
-    columns = {view: _match_columns(names, patterns, f"view {view!r}") for view, patterns in groups.items()}
+    transpose = options.is_transposed(view_name(path))
+    frame, notes = _read_frame(path, id=options.id, columns=wanted, transpose=transpose, ignored=ignored)
+    columns = columns_by_view(list(map(str, frame.columns)))
     twice = find_duplicates(name for own in columns.values() for name in own)
     if twice:
         both = [view for view, own in columns.items() if twice[0] in own]

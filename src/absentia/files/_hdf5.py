@@ -1,23 +1,19 @@
-"""HDF5 files and Zarr folders, which are untrusted: arrays at the root or one group deep, nothing outside.
+"""HDF5 files, which are untrusted: arrays at the root or one group deep, MATLAB 7.3, AnnData and MuData.
 
 An HDF5 file can name other files: by external and soft links, virtual datasets, external storage.  None
 of them is followed; a file that has one where data are looked for is refused.  Of attributes, only those
 that MATLAB writes into its files of version 7.3 are read.  The HDF5 library believes what a file says of
 its heaps and of sequences of varying length, and leaves its memory or hangs where these are damaged: they
-are looked at, or refused, before it reads them.
+are looked at, or refused, before it reads them.  What an array declares is checked against the ceiling of
+memory before it is read.  Which array is what is said in ``_schema``.
 
-In a Zarr folder, symbolic links, pipes and devices are refused, and the consolidated metadata, which may
-name any path, are not read.  A chunk that is not there would be read as zeros and is refused.  Arrays may
-be packed only by codecs that cannot run code (the codec ``pickle`` can).
-
-What an array declares is checked against the ceiling of memory before it is read.  Which array is what is
-said in ``_schema``.
+``.h5ad`` and ``.h5mu`` are read by AnnData's and MuData's own packages once all of a file is gone through
+(:func:`_check_hdf5`): no link leads out of it and what it declares fits into memory.  Neither package
+unpickles anything.  ``.h5ad`` is one view: X, a layer, an entry of obsm, or, if ``use_rep`` names one of
+obsp, a kernel.  ``.h5mu`` has a view for each modality, and who is not in one lacks it.
 """
 
-import os
-import stat
 import struct
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from mmap import ACCESS_READ, mmap
@@ -25,19 +21,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from absentia.core import Array
+from absentia.data import KernelViews, Views, is_anndata, is_mudata, obsp_blocks, quiet
 from absentia.files._archive import MAX_MEMBERS
 from absentia.files._base import (
     Budget,
+    FileError,
+    Options,
     PathLike,
-    describe_irregular,
     file_errors,
     import_optional,
     one_line,
     open_regular,
+    write_atomically,
 )
-from absentia.files._npz import build_sparse
+from absentia.files._npz import build_sparse, check_sparse_indices
 
 _MAX_DEPTH = 32
 _HEAP_SIGNATURE = b"GCOL\1\0\0\0"
@@ -169,7 +169,7 @@ def _read_texts(dataset: Any, budget: Budget) -> Array:
     return np.array(flat, dtype=str)
 
 
-def check_hdf5(path: PathLike, budget: Budget) -> list[str]:
+def _check_hdf5(path: PathLike, budget: Budget) -> list[str]:
     """Go through all of a file before somebody else reads it: links, places of values, types, sizes.
 
     The names of what lies at its root come back.
@@ -318,130 +318,115 @@ def _read_matlab_sparse(group: Any, budget: Budget) -> Any:
     return build_sparse(arrays, "csc")
 
 
-# ----------------------------------------------------------------------------------------------- Zarr
+# ----------------------------------------------------------------------------------------- AnnData, MuData
 
-#: What may pack an array, by the name of its class; none of these keeps Python objects.
-_CODECS = frozenset(
-    [
-        "BytesCodec",
-        "TransposeCodec",
-        "ZstdCodec",
-        "GzipCodec",
-        "BloscCodec",
-        "Crc32cCodec",
-        "ShardingCodec",
-        "VLenUTF8Codec",
-        "VLenUTF8",
-        "Zlib",
-        "GZip",
-        "Zstd",
-        "LZ4",
-        "Blosc",
-        "BZ2",
-        "LZMA",
-        "Delta",
-        "Shuffle",
-        "CRC32C",
-        "CRC32",
-    ]
-)
+_COPIES = 2  # a file is read whole, and its values become those of views
 
 
-def zarr_content(path: PathLike) -> dict[str, Any]:
-    """What a Zarr folder holds by name: arrays, and groups of arrays as dicts."""
+def read_annotated(path: Path, options: Options) -> Views | KernelViews:
+    """The one view of an ``.h5ad`` file, or a view for each modality of an ``.h5mu`` file; or kernels."""
+    with file_errors(path):
+        options.refuse("id", "views", why=f"an {path.suffix.lower()} file")
+        data: Any = read_mudata(path)
+        make: Any = Views.from_anndata
+        layer, rep = options.layer, options.use_rep
+        if is_mudata(data):
+            layer, rep = _split_by_modality(layer, "layer"), _split_by_modality(rep, "use_rep")
+            make = Views.from_mudata
+        blocks = obsp_blocks(data, rep)
+        if blocks is not None:
+            return KernelViews.from_blocks(blocks)
+        return make(data, layer=layer, use_rep=rep)
+
+
+def _split_by_modality(said: str | None, what: str) -> Any:
+    """``"rna=X_pca,adt=X_lsi"`` as a dict by modality; a word alone is for all of them."""
+    if said is None or "=" not in said:
+        return said
+    pairs = [part.partition("=") for part in said.split(",")]
+    if bad := [name + sign for name, sign, key in pairs if not (name.strip() and key.strip())]:
+        raise ValueError(f"{what}: {bad[0]!r} is not as in rna=X_pca,adt=X_lsi")
+    return {name.strip(): key.strip() for name, _, key in pairs}
+
+
+def read_mudata(path: PathLike) -> Any:
+    """The MuData or AnnData object of an ``.h5mu`` or ``.h5ad`` file.
+
+    Parameters
+    ----------
+    path : path-like
+        The ending says which of the two it is.
+    """
     path = Path(path)
     with file_errors(path):
-        zarr = import_optional("zarr", "a Zarr folder")
-        _check_folder(path)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # zarr's, of files between the arrays that are none
-            return _read_store(zarr, path)
+        many = path.suffix.lower() == ".h5mu"
+        what = f"an {path.suffix} file"
+        package = import_optional("mudata" if many else "anndata", what)
+        members = _check_hdf5(path, Budget(limit=Budget().limit // _COPIES))
+        if many and "mod" not in members:
+            raise ValueError(f"holds no modalities ('mod') but {members[:8]}; is it an .h5ad file?")
+        try:
+            with quiet():
+                data = package.read_h5mu(path) if many else package.read_h5ad(path)
+            for part in (data, *getattr(data, "mod", {}).values()):
+                _check_sparse(part)
+            return data
+        except (MemoryError, FileError):
+            raise
+        except Exception as error:
+            raise ValueError(f"not {what}, or a damaged one ({one_line(error)})") from None
 
 
-def _read_store(zarr: Any, path: Path) -> dict[str, Any]:
-    store = zarr.storage.LocalStore(path, read_only=True)
-    try:
-        root = zarr.open(store, mode="r", use_consolidated=False)
-    except (FileNotFoundError, KeyError) as error:
-        raise ValueError(f"holds no Zarr group or array ({type(error).__name__})") from None
-    budget = Budget()
-    content = (
-        _read_tree(root, budget, 0)
-        if hasattr(root, "members")
-        else [(path.stem, _read_zarr_array(root, budget))]
-    )
-    return {name: member for name, member in content if member is not None}
+def _check_sparse(data: Any) -> None:
+    """Raise if a sparse matrix has places outside of it, which would be read from and written to."""
+    mappings = [getattr(data, name, None) or {} for name in ("layers", "obsm", "obsp")]
+    for matrix in (getattr(data, "X", None), *(x for entries in mappings for x in entries.values())):
+        if scipy.sparse.issparse(matrix):
+            check_sparse_indices(matrix)
 
 
-def _read_tree(group: Any, budget: Budget, depth: int) -> Iterator[tuple[str, Any]]:
-    for name, member in sorted(group.members(use_consolidated_for_children=False)):
-        if not hasattr(member, "members"):
-            yield name, _read_zarr_array(member, budget)
-        elif depth == 0:
-            inner = {key: x for key, x in _read_tree(member, budget, 1) if x is not None}
-            yield name, inner or None
+def write_mudata(path: PathLike, data: Any) -> Path:
+    """Write a MuData object to ``.h5mu`` or an AnnData object to ``.h5ad``, whole or not at all.
+
+    Parameters
+    ----------
+    path : path-like
+        Its ending must fit the object.
+    data : MuData or AnnData
+        What to write.
+    """
+    path = Path(path)
+    wanted = ".h5mu" if is_mudata(data) else ".h5ad" if is_anndata(data) else None
+    if wanted is None:
+        raise ValueError(f"{path}: a MuData or AnnData object is wanted, not {type(data).__name__}")
+    if path.suffix.lower() != wanted:
+        raise FileError(f"{path}: a {type(data).__name__} object goes to a file that ends in {wanted}")
+    with quiet():
+        if wanted == ".h5ad":
+            return write_atomically(path, lambda file: data.write_h5ad(file.name))
+        mudata = import_optional("mudata", "an .h5mu file")
+        return write_atomically(path, lambda file: mudata.write_h5mu(file.name, data))
 
 
-def _check_folder(path: Path) -> None:
-    """A folder of regular files: no links that lead elsewhere, nothing to wait for, not endlessly many."""
-    if not path.exists():
-        raise ValueError("no such file")
-    if not path.is_dir():
-        raise ValueError("is a file; a Zarr folder is wanted")
-    count = 0
-    for folder, folders, files in os.walk(path):
-        count += len(folders) + len(files)
-        if count > 100 * MAX_MEMBERS:
-            raise ValueError(f"holds more than {100 * MAX_MEMBERS} files")
-        for name in (*folders, *files):
-            mode = os.lstat(os.path.join(folder, name)).st_mode
-            if stat.S_ISLNK(mode):
-                raise ValueError(
-                    f"{name[:80]!r} in it is a symbolic link, which is not followed; put the data there"
-                )
-            if not stat.S_ISDIR(mode) and (kind := describe_irregular(mode)):
-                raise ValueError(f"{name[:80]!r} in it is {kind}, which is not opened; remove it")
+def obs_content(path: PathLike) -> dict[str, Array]:
+    """The columns of obs of a file as arrays, with the names of observations as ``obs_names``.
+
+    Those of a modality's own obs are called ``modality:column``, and are missing for who is not in it.
+    """
+    data = read_mudata(path)
+    columns = {str(name): _plain_column(data.obs[name]) for name in data.obs.columns}
+    for modality, part in data.mod.items() if is_mudata(data) else ():
+        for name in part.obs.columns:
+            values = part.obs[name].astype(object).reindex(data.obs_names)
+            columns.setdefault(f"{modality}:{name}", _plain_column(values.infer_objects()))
+    return {"obs_names": np.array([str(x) for x in data.obs_names], dtype=str), **columns}
 
 
-def _read_zarr_array(array: Any, budget: Budget) -> Array | None:
-    """An array of numbers or texts; None if it is neither."""
-    names = _list_codecs(array)
-    if strange := sorted(set(names) - _CODECS):
-        raise ValueError(
-            f"{array.name!r} is packed by {strange[0]}, which is not among those that are known to "
-            "be harmless; save it without a filter for Python objects"
+def _plain_column(column: Any) -> Array:
+    """Numbers as numbers, NaN where missing; anything else as texts, empty where missing."""
+    missing = np.asarray(column.isna())
+    if getattr(column.dtype, "kind", "O") in "biuf":  # nullable ones too
+        return np.asarray(
+            column.to_numpy(dtype=float, na_value=np.nan) if missing.any() else column.to_numpy()
         )
-    texts = any(name.startswith("VLen") for name in names) or array.dtype.kind in "UT"
-    if array.dtype.kind not in "biuf" and not texts:
-        return None
-    chunk = int(np.prod(array.chunks, dtype=object)) if array.chunks else 1
-    elements = max(int(np.prod(array.shape, dtype=object)), chunk)
-    need = elements * max(array.dtype.itemsize, 64 if texts else 8)
-    budget.spend(need, f"{array.name!r}, {array.dtype} of shape {array.shape},")
-    _check_chunks(array)
-    values = np.asarray(array[...])
-    if texts:
-        flat = [str(x) for x in values.ravel().tolist()]
-        budget.spend(4 * max(map(len, flat), default=0) * len(flat), f"the texts of {array.name!r}")
-        return np.array(flat, dtype=str).reshape(values.shape)
-    return values.astype(np.float64) if values.dtype.itemsize > 8 else values
-
-
-def _check_chunks(array: Any) -> None:
-    """Raise if a chunk is not there; those of NaN say themselves that nothing is known."""
-    lacking = array.nchunks - array.nchunks_initialized
-    if array.size and lacking > 0 and not (array.dtype.kind == "f" and np.isnan(array.fill_value)):
-        raise ValueError(
-            f"{array.name!r} lacks {lacking} of its {array.nchunks} chunks, which would be read as "
-            f"{array.fill_value!r}; copy the folder again, or, if these are its values, write it with "
-            "config={'write_empty_chunks': True}"
-        )
-
-
-def _list_codecs(array: Any) -> list[str]:
-    """What packs an array, in Zarr's formats 2 and 3; what shards are packed by inside, too."""
-    used = [*array.filters, *array.compressors]
-    used += [] if array.serializer is None else [array.serializer]
-    for codec in used:
-        used += [*getattr(codec, "codecs", ()), *getattr(codec, "index_codecs", ())]
-    return [type(codec).__name__ for codec in used]
+    return np.array(["" if gone else str(x) for x, gone in zip(column, missing, strict=True)], dtype=str)

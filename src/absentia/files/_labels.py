@@ -27,8 +27,8 @@ from absentia.data import (
     show_id,
 )
 from absentia.files._archive import list_keys
-from absentia.files._base import FileError, LabelsSource, LoadedData, file_errors, path_exists
-from absentia.files._cells import (
+from absentia.files._base import FileError, LoadedData, file_errors, path_exists
+from absentia.files._columns import (
     GAPS,
     UNSURE,
     find_decimal,
@@ -116,7 +116,7 @@ class Labels:
 
 
 def read_labels(
-    source: str | LabelsSource,
+    source: str,
     data: LoadedData | Views | KernelViews,
     path: Path,
     *,
@@ -127,7 +127,7 @@ def read_labels(
 
     Parameters
     ----------
-    source : str or LabelsSource
+    source : str
         ``FILE:COLUMN`` (or ``FILE:COLUMN,COLUMN``), where the file is named relative to the working
         directory or to the data's folder; ``FILE``, a table with ids and one other column, or one that is
         called label, class or the like; ``COLUMN`` or ``VIEW:COLUMN`` of a view; or the name of
@@ -141,11 +141,8 @@ def read_labels(
     kind : {"classes", "numbers", "survival", "multilabel"}, optional
         What the labels are; found by what they look like if not given.
     """
-    loaded = as_loaded(data)
-    labels = _find_labels(source, loaded, path, id, kind)
-    if isinstance(loaded.data, KernelViews):
-        return labels
-    return replace(labels, leaves=_find_label_features(labels, loaded.data))
+    data = as_loaded(data).data
+    return _with_leaves(_find_labels(source, data, path, id, kind), data)
 
 
 def read_covariates(
@@ -168,7 +165,8 @@ def read_covariates(
     covariates = {}
     for column in columns:
         if data.table is not None and table is not None and column in table.names:
-            covariates[column] = read_labels(LabelsSource(data.table, column, id), data, path)
+            labels = _from_table(data.table, column, data.data, id, None)
+            covariates[column] = _with_leaves(labels, data.data)
         elif isinstance(data.data, Views) and _find_view_column(column, data.data):
             covariates[column] = read_labels(column, data, path)
         else:
@@ -191,17 +189,14 @@ def read_groups(source: str, data: LoadedData, path: Path, *, id: str | None = N
         with file_errors(data.table):
             names = read_raw_table(data.table).names
         if source in names:
-            own = data.labels.id if data.labels is not None else id
-            return read_labels(LabelsSource(data.table, source, own), data, path, id=id, kind="classes")
+            return _with_leaves(_from_table(data.table, source, data.data, id, "classes"), data.data)
     return read_labels(source, data, path, id=id, kind="classes")
 
 
 def _find_labels(
-    source: str | LabelsSource, loaded: LoadedData, path: Path, id: str | None, kind: _Kind | None
+    source: str, data: Views | KernelViews, path: Path, id: str | None, kind: _Kind | None
 ) -> Labels:
-    data, ending = loaded.data, path.suffix.lower()
-    if isinstance(source, LabelsSource):
-        return _from_table(source.file, source.column, data, source.id or id, kind)
+    ending = path.suffix.lower()
     file, column = locate_labels(source, path)
     if file is not None:
         return _from_table(file, column, data, id, kind)
@@ -372,8 +367,10 @@ def _find_view_column(source: str, data: Views) -> tuple[str, str] | None:
     return (having[0], source) if having else None
 
 
-def _find_label_features(labels: Labels, data: Views) -> tuple[tuple[str, str], ...]:
-    """Columns of views that have the name of a label and are it."""
+def _with_leaves(labels: Labels, data: Views | KernelViews) -> Labels:
+    """The labels with the columns of views that have the name of a label and are it."""
+    if isinstance(data, KernelViews):
+        return labels
     leaves = []
     for k, column in enumerate(labels.columns):
         values = labels.values if labels.values.ndim == 1 else labels.values[:, k]
@@ -387,7 +384,7 @@ def _find_label_features(labels: Labels, data: Views) -> tuple[tuple[str, str], 
                 both = [pair for pair in zip(cells, label, strict=True) if all(pair)]
                 if both and all(cell == text for cell, text in both):
                     leaves.append((view, column))
-    return tuple(leaves)
+    return replace(labels, leaves=tuple(leaves))
 
 
 def _format_value(value: object) -> str:

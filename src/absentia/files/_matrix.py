@@ -2,7 +2,7 @@
 
 Tables in text files (``.csv``, ``.tsv``, ``.txt``)
     Read as views are: the first line names the columns, the first field of every line is the row's id, and
-    what a gap is says ``_cells.GAPS``.
+    what a gap is says ``_columns.GAPS``.
 ``.npz``
     ``X`` (rows x columns, NaN where missing), optionally ``row_ids``, ``column_names`` and the positive
     semidefinite ``row_kernel`` and ``column_kernel``.  Other keys are left alone; nothing is unpickled.
@@ -20,9 +20,8 @@ from absentia.core.linalg import psd_violation
 from absentia.data import AbsenceWarning, find_duplicates, show_id
 from absentia.files._archive import list_keys, open_archive
 from absentia.files._base import FileError, file_errors, write_atomically
-from absentia.files._cells import csv_rows, unescape_formula
-from absentia.files._columns import check_header, describe_faults, infer_types
-from absentia.files._frames import note_written
+from absentia.files._columns import csv_rows, describe_faults, infer_types, unescape_formula
+from absentia.files._frames import check_header, note_written
 from absentia.files._npz import is_data
 from absentia.files._tables import TEXT_ENDINGS, read_raw_table
 

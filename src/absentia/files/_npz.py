@@ -278,78 +278,32 @@ def read_kernel_rows(arrays: Mapping[str, Array]) -> KernelViews:
 def _kernels_from_factors(
     factors: Mapping[str, Array], arrays: Mapping[str, Array], ids: Array | None, mask: Array | None
 ) -> KernelViews:
-    """Kernels of `factors` by view, in their order.
-
-    Parameters
-    ----------
-    factors : mapping of str to array
-        By the names of views.
-    arrays : mapping of str to array
-        All that the file holds; ``own_<name>`` is looked for.
-    ids, mask : array, optional
-        As they stand in the file.
-    """
-    names = check_names(list(factors))
-    if lost := [name for name in _arrays_by_view(arrays, _OWN) if name not in factors]:
+    """Kernels of `factors` (samples x factors) by view; ``own_<name>`` is looked for among all `arrays`."""
+    own = _arrays_by_view(arrays, _OWN)
+    if lost := [name for name in own if name not in factors]:
         raise ValueError(f"holds {_OWN + lost[0]!r} without {_PHI + lost[0]!r}, to which it is added")
-    for name, Phi in factors.items():
-        _check_array(_PHI + name, Phi, 2)
-    n = len(next(iter(factors.values())))
-    for name, Phi in factors.items():
-        if len(Phi) != n or not Phi.shape[1]:
+    views = Views.from_dict(factors, ids=ids, observed=mask)  # whose checks are those of factors too
+    operators: dict[str, Operator] = {}
+    for name, has in zip(views.names, views.observed.T, strict=True):
+        Phi, added = views.block(name), own.get(name, np.zeros(len(has)))
+        if added.shape != has.shape or added.dtype.kind not in "fiub":
             raise ValueError(
-                f"{_PHI + name!r} is of shape {Phi.shape}; one row for each of the {n} samples is wanted, "
-                "and a column at least"
+                f"{_OWN + name!r} is {added.dtype} of shape {added.shape}; one number for each of the "
+                f"{len(has)} samples is wanted"
             )
-    own_ids = as_ids(ids, n)
-    check_unique_ids(own_ids, "ids")
-    found = np.column_stack([~np.isnan(Phi).all(axis=1) for Phi in factors.values()])
-    observed = found if mask is None else check_observed(mask, n, len(names))
-    operators = {
-        name: _factor_operator(name, Phi, arrays.get(_OWN + name), has, own_ids)
-        for (name, Phi), has in zip(factors.items(), observed.T, strict=True)
-    }
-    kernels = KernelViews.within(Presence(own_ids, names, observed), operators)
-    kernels.warn_of_absence()
-    return kernels
-
-
-def _check_array(key: str, values: Array, ndim: int) -> None:
-    if values.ndim != ndim or values.dtype.kind not in "fiub":
-        wanted = "samples x factors" if ndim == 2 else "one number for each sample"
-        raise ValueError(f"{key!r} is {values.dtype} of shape {values.shape}; wanted are {wanted}")
-
-
-def _factor_operator(name: str, Phi: Array, own: Array | None, has: Array, ids: Array) -> Operator:
-    rows = _floats(Phi[has])
-    _check_rows(f"{_PHI}{name}", np.asarray(np.isfinite(rows).all(axis=1)), ids[has], "NaN or infinite")
-    if own is None:
-        return Gram(rows)
-    _check_array(_OWN + name, own, 1)
-    if len(own) != len(has):
-        raise ValueError(f"{_OWN + name!r} has {len(own)} values for {len(has)} samples")
-    added = np.asarray(own[has], dtype=np.float64)
-    fine = np.isfinite(added) & (added >= 0)
-    _check_rows(f"{_OWN}{name}", np.asarray(fine), ids[has], "no finite number of 0 or more")
-    if not added.any():
-        return Gram(rows)
-    v, h = np.flatnonzero(added == 0), np.flatnonzero(added)
-    known, filled = rows[v], rows[h]
-    return Completed.square(Gram(known), v, h, known, filled, np.eye(rows.shape[1]), added[h])
-
-
-def _floats(values: Array) -> Array:
-    single = values.dtype.kind == "f" and values.dtype.itemsize <= 4
-    return np.asarray(values, dtype=np.float32 if single else np.float64)
-
-
-def _check_rows(key: str, fine: Array, ids: Array, what: str) -> None:
-    if not fine.all():
-        first = int(np.argmin(fine))
-        raise ValueError(
-            f"{key!r}, sample {show_id(ids[first])}: it holds what is {what}; a sample that lacks the view "
-            "must be NaN throughout, or False in 'mask'"
-        )
+        added = np.asarray(added[has], dtype=np.float64)
+        wrong = np.isnan(Phi).any(axis=1) | ~(np.isfinite(added) & (added >= 0))
+        if wrong.any():
+            raise ValueError(
+                f"view {name!r}, sample {show_id(views.ids[has][wrong][0])}: factors are numbers, and what "
+                "is added to the diagonal a finite number of 0 or more; a sample that lacks the view must "
+                "be NaN throughout, or False in 'mask'"
+            )
+        v, h = np.flatnonzero(added == 0), np.flatnonzero(added)
+        axes = np.eye(Phi.shape[1])
+        thin = Completed.square(Gram(Phi[v]), v, h, Phi[v], Phi[h], axes, added[h])
+        operators[name] = thin if len(h) else Gram(Phi)
+    return KernelViews.within(views, operators)
 
 
 def _factor_arrays(data: KernelViews) -> dict[str, Array | Pieces]:

@@ -14,15 +14,7 @@ import numpy as np
 
 from absentia.core import Array, warn
 from absentia.data import AbsenceWarning, KernelViews, Views, drop_features, find_repeats, name_features
-from absentia.files._base import (
-    LabelsSource,
-    LoadedData,
-    Options,
-    PathLike,
-    feature_names,
-    file_errors,
-    path_exists,
-)
+from absentia.files._base import LoadedData, Options, PathLike, feature_names, file_errors, path_exists
 from absentia.files._tables import TABLE_ENDINGS
 
 #: How a name ends -> the reader, as "module:function" in this package.
@@ -33,9 +25,8 @@ READERS = {
     ".h5": "_reading:_read_arrays_as_views",
     ".hdf5": "_reading:_read_arrays_as_views",
     ".zarr": "_reading:_read_arrays_as_views",
-    ".h5ad": "_anndata:read_annotated",
-    ".h5mu": "_anndata:read_annotated",
-    ".toml": "_folder:read_manifest",
+    ".h5ad": "_hdf5:read_annotated",
+    ".h5mu": "_hdf5:read_annotated",
     **dict.fromkeys(TABLE_ENDINGS, "_frames:read_single_table"),
 }
 _FOLDER_READER = "_folder:read_folder"
@@ -47,9 +38,9 @@ _CONTENT_READERS = {
     ".mat": "_mat:mat_content",
     ".h5": "_hdf5:hdf5_content",
     ".hdf5": "_hdf5:hdf5_content",
-    ".zarr": "_hdf5:zarr_content",
-    ".h5ad": "_anndata:obs_content",
-    ".h5mu": "_anndata:obs_content",
+    ".zarr": "_archive:zarr_content",
+    ".h5ad": "_hdf5:obs_content",
+    ".h5mu": "_hdf5:obs_content",
 }
 CONTAINERS = tuple(_CONTENT_READERS)
 
@@ -66,7 +57,7 @@ def read(
     transpose: bool | Sequence[str] = False,
     features_from_labels: Sequence[str] = (),
 ) -> Any:
-    """Read Views or KernelViews from a file, a folder of tables or a manifest; with `labels`, these too.
+    """Read Views or KernelViews from a file or a folder of tables; with `labels`, these too.
 
     Parameters
     ----------
@@ -118,20 +109,22 @@ def read(
     return data, values
 
 
-def open_data(path: PathLike, *, labels: str | LabelsSource | None = None, **options: Any) -> LoadedData:
-    """Read as :func:`read` does, and bring what else was found: kernels by view, labels, notes.
+def open_data(path: PathLike, *, labels: str | None = None, **options: Any) -> LoadedData:
+    """Read as :func:`read` does, and bring what else was found: notes, and the table of labels.
 
     Parameters
     ----------
     path : path-like
         What to read.
-    labels : str or LabelsSource, optional
+    labels : str, optional
         Where the labels are; the table that is named there is no view.
     **options : optional
         As in :func:`read`.
     """
+    from absentia.files._labels import locate_labels
+
     path = Path(path)
-    given = Options(**options, labels=_find_label_table(labels, path))
+    given = Options(**options, labels=None if labels is None else locate_labels(labels, path)[0])
     with file_errors(path):
         loaded = _open_with_options(path, given)
         unused = [entry for entry in given.ignore if entry not in given.used]
@@ -143,7 +136,7 @@ def open_data(path: PathLike, *, labels: str | LabelsSource | None = None, **opt
             unknown = [name for name in given.transpose if name not in loaded.data.names]
             if unknown:
                 raise ValueError(f"transpose: no view {unknown[0]!r}; there are {list(loaded.data.names)}")
-    return replace(loaded, table=given.labels or (loaded.labels.file if loaded.labels else None))
+    return replace(loaded, table=given.labels)
 
 
 def read_new(path: PathLike, **options: Any) -> Views | KernelViews:
@@ -186,7 +179,7 @@ def _open_with_options(path: Path, options: Options) -> LoadedData:
     reader, name = find_reader(path), _find_ending(path)
     if reader is None:
         raise ValueError(_explain_unknown(path))
-    if options.transpose and name is not None and name not in (*TABLE_ENDINGS, ".toml"):
+    if options.transpose and name is not None and name not in TABLE_ENDINGS:
         raise ValueError(
             f"transpose is for tables, not for {name} files; turn the array and write it again"
         )
@@ -205,15 +198,6 @@ def _open_with_options(path: Path, options: Options) -> LoadedData:
 def as_loaded(data: Views | KernelViews | LoadedData) -> LoadedData:
     """What a reader returns, with or without what else it found."""
     return data if isinstance(data, LoadedData) else LoadedData(data)
-
-
-def _find_label_table(labels: str | LabelsSource | None, path: Path) -> Path | None:
-    """The table that is named for labels, if one is."""
-    from absentia.files._labels import locate_labels
-
-    if isinstance(labels, LabelsSource):
-        return labels.file
-    return None if labels is None else locate_labels(labels, path)[0]
 
 
 def _drop_ignored(data: Views | KernelViews, options: Options) -> Views | KernelViews:
@@ -260,6 +244,7 @@ def _load(name: str) -> Any:
 _CONVERSIONS = {
     ".rds": "an R object; make a table of it in R: write.csv(readRDS(FILE), 'view.csv')",
     ".rdata": "objects of R; make a table of each in R: load(FILE); write.csv(NAME, 'NAME.csv')",
+    ".feather": "a Feather file; write it as Parquet: pandas.read_feather(FILE).to_parquet('view.parquet')",
     ".pkl": "a pickle, which could run code and is never loaded; if you trust it, make a table of it in "
     "Python: pandas.read_pickle(FILE).to_csv('view.csv')",
 }

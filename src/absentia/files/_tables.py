@@ -2,7 +2,7 @@
 
 Text files: encodings are UTF-8, UTF-16 and, where bytes are neither, Windows-1252 or Latin-1.  The
 delimiter is the one of ``, ; tab |`` (or spaces, where it is none of these) that cuts the first lines into
-equally many fields.  Lines that do not fit are refused.  Parquet and Feather files declare types; of a
+equally many fields.  Lines that do not fit are refused.  Parquet files declare types; of a
 workbook cells are taken as a spreadsheet shows them.
 """
 
@@ -21,10 +21,10 @@ from typing import Any, BinaryIO
 from absentia.data import ID_COLUMNS
 from absentia.files._archive import BoundedFile
 from absentia.files._base import Budget, import_optional, open_regular
-from absentia.files._cells import format_cell, unescape_formula
+from absentia.files._columns import format_cell, unescape_formula
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".tab", ".csv.gz", ".tsv.gz", ".txt.gz")
-TABLE_ENDINGS = (*TEXT_ENDINGS, ".parquet", ".pq", ".feather", ".xlsx")
+TABLE_ENDINGS = (*TEXT_ENDINGS, ".parquet", ".pq", ".xlsx")
 _MAX_ROWS = 1 << 20  # that a sheet can have
 _MAX_SHEETS = 100
 _BYTES_PER_CHARACTER = 10  # memory for cells: the text is held some times, and a number takes 8 bytes
@@ -44,7 +44,7 @@ class RawTable:
     ----------
     names : list of str
     columns : list
-        Each a text of all cells, as :func:`pack_cells` makes it, or a pandas Series where the file
+        Each a text of all cells, as :func:`_pack_cells` makes it, or a pandas Series where the file
         declares types.
     lines : sequence of int
         The line of the file that each row stands in.
@@ -75,13 +75,13 @@ class RawTable:
         return replace(
             self,
             names=["", *(name.strip() for name in self.texts(first))],
-            columns=[pack_cells([self.names[place] for place in rest]), *map(pack_cells, rows)],
+            columns=[_pack_cells([self.names[place] for place in rest]), *map(_pack_cells, rows)],
             lines=[place + 1 for place in rest],
             index=None,
         )
 
 
-def pack_cells(cells: Sequence[str]) -> str:
+def _pack_cells(cells: Sequence[str]) -> str:
     """Cells of a column as one text, which takes a tenth of the memory of many."""
     return _END.join(cells)
 
@@ -109,14 +109,10 @@ def read_raw_table(path: Path, sheet: str | None = None) -> RawTable:
         Which sheet of a workbook; by default the first.
     """
     kind = path.suffix.lower()
-    if sheet is not None and kind != ".xlsx":
-        raise ValueError("sheet is for .xlsx files; leave it out")
     if kind == ".xlsx":
         return _read_sheet(path, sheet)
     if kind in (".parquet", ".pq"):
         return _table_from_frame(_read_parquet(path))
-    if kind == ".feather":
-        return _table_from_frame(_read_feather(path))
     if not is_table(path):
         raise ValueError(f"is no table that is known; a table ends in {', '.join(TABLE_ENDINGS)}")
     return _read_text(path)
@@ -154,10 +150,10 @@ def _read_cells(text: str, delimiter: str) -> tuple[list[str], list[str], list[i
         lines.append(line)
         rows.append(row)
         if len(rows) * width > _CHUNK:
-            parts.append([pack_cells(column) for column in zip(*rows, strict=True)])
+            parts.append([_pack_cells(column) for column in zip(*rows, strict=True)])
             rows = []
-    parts += [[pack_cells(column) for column in zip(*rows, strict=True)]] if rows else []
-    columns = [pack_cells(column) for column in zip(*parts, strict=True)]
+    parts += [[_pack_cells(column) for column in zip(*rows, strict=True)]] if rows else []
+    columns = [_pack_cells(column) for column in zip(*parts, strict=True)]
     return [name.strip() for name in names], columns or [""] * len(names), lines
 
 
@@ -167,7 +163,7 @@ def _complete_names(names: list[str], columns: list[str], lines: list[int]) -> l
         return names
     if not columns[-1].strip(_END + " "):
         return [*names, ""]  # lines end with a delimiter
-    counting = columns[0] == pack_cells([str(k) for k in range(1, len(lines) + 1)])
+    counting = columns[0] == _pack_cells([str(k) for k in range(1, len(lines) + 1)])
     if counting or not find_id_columns(names):
         return ["", *names]  # as R writes tables: the column of row names has no name
     raise _uneven_lines(lines[0], len(columns), 1, len(names))
@@ -276,7 +272,7 @@ def _count_fields(head: list[str], delimiter: str) -> tuple[int, bool]:
     return widths[0], len(rest) <= 1 and rest <= {widths[0], widths[0] + 1}
 
 
-# ------------------------------------------------------------------------------- Parquet, Feather
+# --------------------------------------------------------------------------------------------- Parquet
 
 
 def _read_parquet(path: Path) -> Any:
@@ -285,39 +281,12 @@ def _read_parquet(path: Path) -> Any:
         try:
             content = parquet.ParquetFile(file)
             about = content.metadata
-            Budget().spend(_cell_bytes(about.num_rows, about.num_columns), f"{about.num_rows} rows")
-            return _to_frame(content.read())
+            Budget().spend(8 * about.num_rows * max(about.num_columns, 1), f"{about.num_rows} rows")
+            table = content.read()
+            table.validate(full=True)  # Arrow's compiled code believes whatever a file says, unless asked
+            return table.to_pandas()
         except Exception as error:
             raise _explain_damage(error, "Parquet") from None
-
-
-def _read_feather(path: Path) -> Any:
-    ipc = import_optional("pyarrow.ipc", "a Feather file")
-    with open_regular(path, "a Feather file") as file:
-        budget = Budget()
-        budget.spend(os.fstat(file.fileno()).st_size, "this file")
-        try:
-            if file.read(4) == b"FEA1":
-                raise ValueError("version 1, which is no longer written; write the table anew")
-            file.seek(0)
-            content = ipc.open_file(file)
-            for k in range(content.num_record_batches):
-                batch = content.get_batch(k)
-                batch.validate(full=True)
-                budget.spend(_cell_bytes(batch.num_rows, batch.num_columns), f"{batch.num_rows} rows")
-            return _to_frame(content.read_all())
-        except Exception as error:
-            raise _explain_damage(error, "Feather") from None
-
-
-def _to_frame(table: Any) -> Any:
-    """A table of Arrow as a data frame; its compiled code believes whatever a file says, unless asked."""
-    table.validate(full=True)
-    return table.to_pandas()
-
-
-def _cell_bytes(rows: int, columns: int) -> int:
-    return 8 * rows * max(columns, 1)
 
 
 def _explain_damage(error: Exception, kind: str) -> Exception:
@@ -406,8 +375,6 @@ def _read_sheet_cells(
     file.seek(0)
     book = openpyxl.load_workbook(file, read_only=True, data_only=data_only, keep_links=False)
     names = list(book.sheetnames)
-    if sheet is not None and sheet not in names:
-        raise KeyError(f"no sheet {sheet!r}; there are {names[:8]}")
     page = book[names[0] if sheet is None else sheet]
     page.reset_dimensions()
     budget, rows = Budget(), list[Any]()
@@ -455,7 +422,7 @@ def _table_from_rows(rows: list[list[str]], notes: tuple[str, ...]) -> RawTable:
     if width < 2:
         raise ValueError("the sheet has fewer than two columns; a table has ids and at least one column")
     wide = [[*row[:width], *[""] * (width - len(row))] for _, row in filled]
-    columns = [pack_cells(column) for column in zip(*wide[1:], strict=True)] or [""] * width
+    columns = [_pack_cells(column) for column in zip(*wide[1:], strict=True)] or [""] * width
     return RawTable(
         [name.strip() for name in wide[0]], columns, [line for line, _ in filled[1:]], notes=notes
     )

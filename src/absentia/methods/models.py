@@ -2,8 +2,7 @@
 
 :func:`save` and :func:`load` keep any estimator of absentia, and pipelines with scikit-learn's, in one file
 of arrays and a text: no pickle, no code (``docs/models.md``).  :func:`export` frees a model of its training
-samples, :func:`describe` says what is in a file without building it, and what of it is by sample,
-:func:`skops_types` what skops has to be told to trust.
+samples, :func:`describe` says what is in a file without building it, and what of it is by sample.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import sklearn
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Serialized, deserialize, serializable, serializable_types, serialize, warn
+from absentia.core import Array, Serialized, deserialize, serializable, serialize, warn
 from absentia.data import KernelViews, Presence, Views, show_id
 from absentia.files import FileError, one_line, read_state, write_state
 from absentia.kernels import ViewKernels
@@ -166,21 +165,6 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     except Exception as error:  # whatever somebody may have put together
         raise FileError(f"{path}: not a valid model: {one_line(error)}") from error
     return outline | description | {"size": os.stat(path).st_size}
-
-
-def skops_types() -> list[str]:
-    """Names of all types of absentia that a file of skops may hold, for its ``trusted=``.
-
-    Among them ``numpy.dtype``, which some of them have and skops does not know.
-
-    Examples
-    --------
-    >>> from absentia import models
-    >>> "absentia.kernels._estimators.ViewKernels" in models.skops_types()
-    True
-    """
-    _load_classes()
-    return sorted([*serializable_types(), "numpy.dtype"])
 
 
 def _load_classes() -> None:

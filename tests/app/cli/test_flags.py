@@ -93,20 +93,18 @@ def test_parameters_are_said_without_the_callback():
 DATA = Views.from_dict({name: np.arange(6.0).reshape(3, 2) for name in ("text", "image", "more")})
 
 
-def kernels_of(options, **per_view):
-    """Kernel and logarithm of each view, as options and a manifest have them."""
-    made = options.make(LoadedData(DATA, per_view))
+def kernels_of(options):
+    """Kernel and logarithm of each view, as options have them."""
+    made = options.make(LoadedData(DATA))
     usual, exceptions = {"kernel": made.kernel, "log": made.log}, made.per_view or {}
     return [tuple((usual | exceptions.get(name, {})).values()) for name in DATA.names]
 
 
-def test_kernels_are_those_of_the_call_else_of_the_manifest_else_rbf():
-    manifest = {"text": {"kernel": "cosine"}, "more": {"log": True}}
-    chosen = kernels_of(ViewKernelOptions(kernel=("image=linear",)), **manifest)
-    assert chosen == [("cosine", False), ("linear", False), ("rbf", True)]
-    options = ViewKernelOptions(kernel=("linear",), log=("image",))
-    for_all = kernels_of(options, text={"kernel": "cosine", "log": True})
-    assert for_all == [("linear", True), ("linear", True), ("linear", False)]
+def test_kernels_are_those_of_the_call_else_rbf():
+    chosen = kernels_of(ViewKernelOptions(kernel=("image=linear",), log=("more",)))
+    assert chosen == [("rbf", False), ("linear", False), ("rbf", True)]
+    for_all = kernels_of(ViewKernelOptions(kernel=("linear", "text=cosine"), log=("image",)))
+    assert for_all == [("cosine", False), ("linear", True), ("linear", False)]
     assert ViewKernelOptions().make(LoadedData(DATA)).per_view is None
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from absentia import CVKT, AbsentMKLClassifier, AverageKernelSVC, KernelViews, MKLClassifier, MKLRegressor
-from absentia.data import _kernel_checks
+from absentia.data import _inputs
 from helpers.mkl_problems import factors
 
 N = 150
@@ -26,7 +26,7 @@ MACHINES = {
 
 @pytest.fixture(autouse=True)
 def thin(monkeypatch):
-    monkeypatch.setattr(_kernel_checks, "FEW", 20)
+    monkeypatch.setattr(_inputs, "_FEW", 20)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

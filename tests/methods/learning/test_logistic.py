@@ -106,14 +106,14 @@ def test_balanced_weights_move_probabilities_to_the_rare_class():
 
 
 def test_factors_give_what_whole_kernels_give(monkeypatch):
-    from absentia.data import _kernel_checks
+    from absentia.data import _inputs
 
     X, y = made(80, 12, 3)
     views = Views.from_dict({"a": X[:, :5], "b": X[:, 5:]})
     views = views.hide(missingness.mcar(views, 0.3, random_state=0))
     kernels = ViewKernels("linear", approx="nystrom", n_landmarks=40).fit_transform(views)
     whole = KernelLogistic().fit(kernels, y)
-    monkeypatch.setattr(_kernel_checks, "FEW", 20)
+    monkeypatch.setattr(_inputs, "_FEW", 20)
     factored = KernelLogistic().fit(kernels, y)
     assert pytest.approx(whole.C_) == factored.C_
     np.testing.assert_allclose(factored.predict_proba(kernels), whole.predict_proba(kernels), atol=1e-6)

@@ -192,7 +192,7 @@ def run_complete_values(file: Path, output: Path, completer: Any, options: Compl
     else:
         _check_values_folder(file, output, options.force)
     opened = options.source.open(file)
-    data, said = opened.data, options.kernels.kernel or options.kernels.log or any(opened.per_view.values())
+    data, said = opened.data, options.kernels.kernel or options.kernels.log
     if not isinstance(data, Views):
         raise ValueError(f"{file}: holds kernels, and --values fills in features; leave --values out")
     for note in opened.notes:

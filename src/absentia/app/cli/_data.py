@@ -23,7 +23,6 @@ from absentia.data import (
     drop_features,
     find_repeats,
     looks_like_counts,
-    numeric_columns,
     show_id,
 )
 from absentia.files import Labels, LoadedData, file_errors, read_covariates, read_groups, read_labels
@@ -73,33 +72,27 @@ class TrainingData:
         return replace(self, data=part, y=self.y[few], notes=notes, n_learned=len(self.y))
 
 
-def open_training(source: ReadOptions, path: Path, labels: str | None) -> LoadedData:
-    """Data to learn from: who has nothing is said in terms of that later, all else is for the user."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*(no view at all|observed for no sample)", AbsenceWarning)
-        return source.open(path, labels)
-
-
 def read_training(
     path: Path,
     source: ReadOptions,
     labels: str | None,
     options: ViewKernelOptions,
     tasks: Sequence[Task],
-    opened: LoadedData | None = None,
     covariates: Sequence[str] = (),
 ) -> TrainingData:
     """Samples with a view and a label for one of these tasks; who has not is warned of.
 
-    Where numbers alone are wanted, labels that look like classes are numbers if they can be.  `opened` is
-    what was read already; columns that are `covariates` are no features.
+    Where numbers alone are wanted, labels that look like classes are numbers if they can be.
+    Columns that are `covariates` are no features.
     """
-    opened = opened or open_training(source, path, labels)
+    with warnings.catch_warnings():  # who has no view is said in terms of learning below
+        warnings.filterwarnings("ignore", ".*(no view at all|observed for no sample)", AbsenceWarning)
+        opened = source.open(path, labels)
     besides = Covariates.read(covariates, opened, path, source.id)
     kind = "numbers" if tuple(tasks) == (REGRESSION,) else None
     found = find_labels(path, source, opened, labels, kind)
     opened, ignored = group_samples(path, source, opened)
-    what = f"{path}: labels {labels or 'of the manifest'!r}"
+    what = f"{path}: labels {labels!r}"
     task = _check_task(found, tasks, what)
     data, kernels = found.without(besides.without(opened.data)), options.make(opened)
     if isinstance(data, KernelViews):
@@ -200,11 +193,10 @@ def open_costs(path: Path | None) -> Iterator[pd.DataFrame | None]:
 def find_labels(
     path: Path, source: ReadOptions, opened: LoadedData, labels: str | None, kind: Any = None
 ) -> Labels:
-    """Labels as the call names them, or as the manifest does; of that `kind`, or what they look like."""
-    where = labels if labels is not None else opened.labels
-    if where is None:
-        raise ValueError("labels are wanted: --labels FILE:COLUMN, or [labels] in a manifest")
-    found = read_labels(where, opened, path, id=source.id, kind=kind)
+    """Labels as the call names them; of that `kind`, or what they look like."""
+    if labels is None:
+        raise ValueError("labels are wanted: --labels FILE:COLUMN")
+    found = read_labels(labels, opened, path, id=source.id, kind=kind)
     for names in _similar_classes(found):
         warn(f"the classes {names} differ in writing only; make them one if they are", AbsenceWarning)
     return found
@@ -415,7 +407,7 @@ def count_sentences(data: Views, kernels: ViewKernels) -> list[str]:
     for name in data.names:
         chosen = {"kernel": kernels.kernel, "log": kernels.log, **(kernels.per_view or {}).get(name, {})}
         is_rbf = chosen["kernel"] == "rbf" and not chosen["log"]
-        if is_rbf and looks_like_counts(numeric_columns(data, name)):
+        if is_rbf and looks_like_counts(data, name):
             sentences.append(
                 f"view {name!r} looks like counts (whole numbers, many zeros), for which --kernel "
                 f"{name}=cosine or --log {name} is usual"

@@ -397,7 +397,7 @@ def _facts(fit: _Fit, validation: Validation) -> dict[str, str]:
     task, seen = fit.task, fit.training.validated
     facts = {
         "file": str(fit.data),
-        "labels": fit.labels or "as the manifest says",
+        "labels": str(fit.labels),
         "method": f"{fit.entry.name}: {fit.entry.when}",
     }
     if fit.task.name != "classes" and hasattr(fit.fitted, "sentence_"):

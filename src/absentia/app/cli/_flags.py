@@ -60,8 +60,8 @@ MethodFlags = Annotated[
     str, Parameter(help="A parameter of the method; --list names them, --method NAME --list explains them.")
 ]
 DATA_HELP = (
-    "A folder of tables (each a view), a manifest (.toml), one table (CSV, TSV, Parquet, Feather, Excel) "
-    "with --views, or .npz, .npy, .mat, .h5, .zarr, .h5ad, .h5mu."
+    "A folder of tables (each a view), one table (CSV, TSV, Parquet, Excel) with --views, or "
+    ".npz, .npy, .mat, .h5, .zarr, .h5ad, .h5mu."
 )
 _LABELS_HELP = (
     "FILE:COLUMN, a table with sample ids and that column (FILE may be in DATA's folder); FILE, if it has "
@@ -232,25 +232,22 @@ class ViewKernelOptions:
             raise ValueError(f"{path}: holds kernels already; --kernel and --log are for features")
 
     def make(self, opened: LoadedData) -> ViewKernels:
-        """The kernels of each view: as the call says, else as the manifest says, else rbf."""
+        """The kernels of each view: as the call says, else rbf."""
         from absentia.kernels import ViewKernels
 
         self.check_names()
         check_number("--factors", self.factors)
-        common, by_view = "rbf", {name: dict(said) for name, said in opened.per_view.items()}
+        common, by_view = "rbf", dict[str, dict[str, Any]]()
         for word in self.kernel:
             view, equals, kernel = word.rpartition("=")
             if not equals:
                 common = kernel
-                for said in by_view.values():  # what is said to the command counts, not the manifest
-                    said.pop("kernel", None)
             else:
                 by_view.setdefault(_check_view(opened, view, "--kernel"), {})["kernel"] = kernel
         for view in self.log:
             by_view.setdefault(_check_view(opened, view, "--log"), {})["log"] = True
-        exceptions = {view: said for view, said in by_view.items() if said}
         approx = None if self.approx == "none" else self.approx
-        return ViewKernels(common, per_view=exceptions or None, approx=approx, n_landmarks=self.factors)
+        return ViewKernels(common, per_view=by_view or None, approx=approx, n_landmarks=self.factors)
 
 
 def _check_view(opened: LoadedData, view: str, flag: str) -> str:

@@ -53,9 +53,7 @@ def inspect(
     from absentia.core import limit_threads
 
     loaded = source.open(data, labels)
-    label_values = None
-    if labels is not None or loaded.labels is not None:
-        label_values = find_labels(data, source, loaded, labels)
+    label_values = None if labels is None else find_labels(data, source, loaded, labels)
     besides = Covariates.read(covariates, loaded, data, source.id)
     loaded, _ = group_samples(data, source, loaded)
     loaded = replace(loaded, data=besides.without(loaded.data))
@@ -68,13 +66,13 @@ def inspect(
     _show_data(data, loaded, label_values)
     if not features.observed.all():
         _show_absence(absence)
-    if label_values is not None:
+    if labels is not None and label_values is not None:
         say(_suggest_command(data, labels, covariates, source, loaded, label_values))
 
 
 def _suggest_command(
     path: Path,
-    labels_flag: str | None,
+    labels_flag: str,
     covariates: Sequence[str],
     source: LabelledReadOptions,
     loaded: LoadedData,
@@ -83,13 +81,11 @@ def _suggest_command(
     """Return a line with the command that learns these labels, or with the reason why ``fit`` would not."""
     from absentia.app.cli._data import explain_refusal
 
-    labels_words = [] if labels_flag is None else ["--labels", labels_flag]
-    arguments = [str(path), *labels_words, *flag_words(source)]
+    arguments = [str(path), "--labels", labels_flag, *flag_words(source)]
     covariates_words = ["--covariates", *covariates] if covariates else []
     if labels.kind == "multilabel":
         return f"next:  {format_command('compare', *arguments, '-o', 'compared')}"
-    label_source = labels_flag or "the labels of the manifest"
-    reason = explain_refusal(labels.without(loaded.data), labels, label_source)
+    reason = explain_refusal(labels.without(loaded.data), labels, labels_flag)
     if reason:
         return f"absentia fit would refuse: {escape(reason)}"
     return f"next:  {format_command('fit', *arguments, *covariates_words, '-o', 'model.absentia')}"
@@ -129,13 +125,19 @@ def _make_view_table(data: Presence, labels: Labels | None) -> Table:
 
 def _describe_columns(data: Any, name: str) -> str:
     """Describe the columns of a view, missing values included; of a kernel, its size."""
-    from absentia.data import Views, describe_columns
+    from absentia.data import Views
 
     if not isinstance(data, Views):
         return str(data._size_of(name))
-    missing = data.missing_values[name]
-    plural = "" if missing == 1 else "s"
-    return describe_columns(data, name) + (f", {missing} value{plural} missing" if missing else "")
+    levels, missing = list(data.levels(name)), data.missing_values[name]
+    numbers = data.block(name).shape[1] - len(levels)
+    parts = [f"{numbers} numeric"] if numbers or not levels else []
+    if levels:
+        examples = ", ".join(levels[:5]) + (", ..." if len(levels) > 5 else "")
+        parts.append(f"{len(levels)} categorical ({examples}) -> one-hot")
+    if missing:
+        parts.append(f"{missing} value{'' if missing == 1 else 's'} missing")
+    return ", ".join(parts)
 
 
 def _make_pattern_table(data: Presence, max_patterns: int = 10) -> Table:

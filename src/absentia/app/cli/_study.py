@@ -23,7 +23,7 @@ from absentia.app._terminal import (
     say_paths,
 )
 from absentia.app.cli._compare import PAGE, TABLE, CompareOptions
-from absentia.app.cli._data import open_costs, open_training, read_training
+from absentia.app.cli._data import open_costs, read_training
 from absentia.app.cli._flags import ReadOptions, ViewKernelOptions, flag_words, make_table
 from absentia.app.comparison import Comparison, make_design
 from absentia.experiment.comparison import Study, TaskData, format_seconds, label_data, make_task_data
@@ -72,13 +72,13 @@ def _read_task_data(
     path: Path, labels: str | None, source: ReadOptions, options: ViewKernelOptions
 ) -> tuple[TaskData, Sequence[str]]:
     """What is compared on, and what is to be said of it."""
-    opened = source.open(path) if labels is None else open_training(source, path, labels)
-    if labels is None and opened.labels is None:
+    if labels is None:
+        opened = source.open(path)
         if source.groups is not None:
             raise ValueError("--groups are of predictions: give --labels, or leave them out")
         return make_task_data(opened.data, kernel=options.make(opened)), opened.notes
     tasks = (CLASSIFICATION, REGRESSION, SURVIVAL, MULTILABEL)
-    training = read_training(path, source, labels, options, tasks, opened)
+    training = read_training(path, source, labels, options, tasks)
     columns = training.columns if training.task is MULTILABEL else ()
     data = label_data(training.data, training.y, training.kernels, training.task.name, columns)
     return data, training.notes

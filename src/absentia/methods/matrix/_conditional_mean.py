@@ -1,19 +1,9 @@
 r"""Missing entries at their expectation given the observed ones, for ``_model.KroneckerGaussian``.
 
-Three ways to one answer; o are the observed and m the missing entries.
-
-* With P the precision of vec X, ``P_mm x_m = -P_mo x_o``: by a Cholesky factor of P_mm where that is small
-  (:func:`complete_by_cholesky`) ...
-* ... and by conjugate gradients over the missing entries where it is not (:func:`complete_by_gradients`).
-  The preconditioner inverts, row by row, the block of P that belongs to the row's missing entries.
-  Both need the eigenvectors of the kernels.
-* With S the covariance of vec X, ``x_m = S_mo a`` where ``S_oo a = x_o`` (:func:`complete_by_kernels`).
-  For a matrix with few columns a product with S is one pass over the row kernel, hundreds of which cost no
-  more than its eigenvectors; preconditioned conjugate gradients need a few tens.  The preconditioner is
-  exact for a row kernel ``LL' + tI`` instead of K: L (n, r) is what a random block of r vectors catches of
-  K (Nystrom), t what is left of its diagonal on average.  Over the observed entries that is a block for
-  every row, ``N + tC``, and a part of low rank, so that Woodbury's identity inverts it.  L decides how
-  many steps are taken, not what comes out.
+With o the observed and m the missing entries and P the precision of vec X, ``P_mm x_m = -P_mo x_o``: solved
+by a Cholesky factor of P_mm where that is small (:func:`complete_by_cholesky`), by conjugate gradients over
+the missing entries where it is not (:func:`complete_by_gradients`).  The preconditioner inverts, row by
+row, the block of P that belongs to the row's missing entries.
 """
 
 from __future__ import annotations
@@ -22,18 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 
 from absentia.core import Array
-from absentia.core.linalg import cholesky, cholesky_inverse, cholesky_solve
+from absentia.core.linalg import cholesky, cholesky_solve
 from absentia.core.optimize import Solution, StoppingRule, iterate
-from absentia.methods.matrix._model import (
-    MAX_THIN_COLUMNS,
-    KroneckerGaussian,
-    LazyRowKernel,
-    RowKernel,
-    expand_stack,
-)
+from absentia.methods.matrix._model import KroneckerGaussian, expand_stack
 
 #: Up to this many missing entries, a matrix over them is formed and factorised ...
 _MAX_FACTORIZED = 1000
@@ -41,12 +24,6 @@ _MAX_FACTORIZED = 1000
 _MAX_PRODUCTS = 5e9
 #: Up to this many numbers, and columns, the preconditioner keeps a block for every row.
 _MAX_BLOCK_NUMBERS, _MAX_BLOCK_COLUMNS = 50_000_000, 64
-#: With fewer rows than this, eigenvectors cost next to nothing.
-_MIN_KERNEL_ROWS = 256
-#: How many vectors approximate the row kernel in the preconditioner.
-_NYSTROM_RANK = 32
-#: Steps that cost about as much as eigenvectors, for each row.
-_STEPS_PER_ROW = 0.25
 
 
 def has_few_missing(observed: Array) -> bool:
@@ -224,124 +201,3 @@ def complete_by_gradients(
         max_iter=max_iter,
     )
     return (known + solution.state.x).reshape(X.shape)
-
-
-# -------------------------------------------------------------------------------- by the kernels themselves
-
-
-def _is_thin_and_lazy(model: KroneckerGaussian) -> bool:
-    """Whether the kernels themselves are the shorter way to an expectation, no eigenvectors being there."""
-    n, m = model.shape
-    rows = model.rows
-    return (
-        m <= MAX_THIN_COLUMNS
-        and n >= _MIN_KERNEL_ROWS
-        and isinstance(rows, LazyRowKernel)
-        and not rows.decomposed
-    )
-
-
-def complete_by_kernels(
-    model: KroneckerGaussian, X: Array, observed: Array, *, tol: float = 1e-9
-) -> Array | None:
-    """:func:`conditional_mean` without eigenvectors.
-
-    The observed entries are met to a residual of `tol`, relative to their norm, columns in units of
-    their standard deviations.  None if eigenvectors are there, or that takes more steps than they are
-    worth.
-    """
-    if not _is_thin_and_lazy(model):
-        return None
-    if observed.all():
-        return X.copy()
-    model.check_column_kernel()
-    unit = np.sqrt(float(model.rows.diagonal().mean()) * np.diagonal(model.C) + np.diagonal(model.N))
-    known = np.where(observed, X / unit, 0.0)[:, None, :]
-    scaled, seen = model.rescale_columns(1 / unit), observed[:, None, :]
-    # kernels that are singular to rounding send conjugate gradients astray, which is noticed below
-    with np.errstate(over="ignore", invalid="ignore"):
-        try:
-            preconditioner = _NystromPreconditioner.from_model(scaled, observed)
-        except np.linalg.LinAlgError:
-            return None
-        solution = _conjugate_gradients(
-            lambda Z: np.where(seen, scaled.matvec(Z), 0.0),
-            known,
-            preconditioner.solve,
-            np.zeros_like(known),
-            tol=tol,
-            max_iter=int(_STEPS_PER_ROW * len(X)),
-        )
-    if not solution.converged and known.any():
-        return None
-    # what conjugate gradients believe of their residual is not what it is: rounding adds up
-    full = scaled.matvec(solution.state.x)
-    if np.linalg.norm((full - known)[seen]) > 10 * tol * np.linalg.norm(known):
-        return None
-    return np.asarray(np.where(observed, X, full[:, 0] * unit))
-
-
-@dataclass(frozen=True)
-class _NystromPreconditioner:
-    """The inverse of ``C (x) (LL' + tI) + N (x) I`` over the observed entries.
-
-    With ``C = RR'`` and B the blocks of the rows, that is ``B - B H (I + H'BH)^-1 H'B`` where H is R times
-    L; `middle` is the inverse in there, columns first.
-    """
-
-    L: Array
-    R: Array
-    blocks: Array
-    middle: Array
-
-    @classmethod
-    def from_model(cls, model: KroneckerGaussian, observed: Array) -> _NystromPreconditioner:
-        m = model.shape[1]
-        L, rest = _approximate_rows(model.rows, min(_NYSTROM_RANK, model.shape[0]))
-        c, Q = scipy.linalg.eigh(model.C, check_finite=False)
-        R = Q * np.sqrt(np.maximum(c, 0.0))
-        blocks = _invert_blocks(model.N + rest * model.C, observed)
-        inner, r = R.T @ blocks @ R, L.shape[1]
-        pairs = np.empty((m, r, m, r))
-        for a in range(m):
-            for b in range(a + 1):
-                pairs[a, :, b] = L.T @ (L * inner[:, a, b, None])
-                pairs[b, :, a] = pairs[a, :, b].T
-        middle = np.eye(m * r) + pairs.reshape(m * r, m * r)
-        return cls(L, R, blocks, cholesky_inverse(cholesky(middle)))
-
-    def solve(self, X: Array) -> Array:
-        """Of X (n, 1, m), zero where it is missing."""
-        within = self._apply_blocks(X[:, 0])
-        along = self.L.T @ (within @ self.R)
-        back = (self.middle @ along.T.ravel()).reshape(along.T.shape)
-        return (within - self._apply_blocks(self.L @ (back.T @ self.R.T)))[:, None, :]
-
-    def _apply_blocks(self, X: Array) -> Array:
-        return np.asarray(np.einsum("iab,ib->ia", self.blocks, X))
-
-
-def _approximate_rows(rows: RowKernel, r: int) -> tuple[Array, float]:
-    """L (n, r) with ``LL'`` below K and near it where K is large, and the mean diagonal of the rest."""
-    start = np.random.default_rng(0).standard_normal((rows.n, r))
-    Q = scipy.linalg.qr(rows.matvec(start), mode="economic", check_finite=False)[0]
-    KQ = rows.matvec(Q)
-    values, T = scipy.linalg.eigh(Q.T @ KQ, check_finite=False)
-    # directions that a kernel of low rank does not have
-    real = values > 1e-12 * max(float(values[-1]), 0.0)
-    L = KQ @ (T[:, real] / np.sqrt(values[real]))
-    left = float(rows.diagonal().sum()) - float((L**2).sum())
-    return L, max(left, 0.0) / rows.n
-
-
-def _invert_blocks(B: Array, observed: Array) -> Array:
-    """The inverse of B (m, m) over the observed columns of each row, zero elsewhere (n, m, m)."""
-    code = observed @ (1 << np.arange(len(B)))
-    _, first, member = np.unique(code, return_index=True, return_inverse=True)
-    patterns = observed[first]
-    blocks = np.where(patterns[:, :, None] & patterns[:, None, :], B, 0.0)
-    diagonal = np.arange(len(B))
-    blocks[:, diagonal, diagonal] += ~patterns
-    inverses = np.linalg.inv(blocks)
-    inverses[:, diagonal, diagonal] *= patterns
-    return np.asarray(inverses[member])

@@ -40,7 +40,6 @@ from absentia.methods.matrix._conditional_mean import (
     RowBlocks,
     complete_by_cholesky,
     complete_by_gradients,
-    complete_by_kernels,
     conditional_mean,
     factorize_missing,
     has_few_missing,
@@ -77,9 +76,6 @@ def infer(
 
 
 def _infer_exactly(model: KroneckerGaussian, X: Array, observed: Array) -> Array:
-    full = complete_by_kernels(model, X, observed)
-    if full is not None:
-        return full
     large = X.size > _MAX_PRECISE_ENTRIES
     full = conditional_mean(
         model, X, observed, tol=1e-9 if not large else 1e-6 if model.rows.full else 1e-4

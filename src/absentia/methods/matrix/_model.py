@@ -37,9 +37,7 @@ from absentia.core.linalg import PSD_TOL, NotPositiveDefiniteError, symmetrize
 #: Beyond this many rows a row kernel is neither estimated nor, unless asked for, formed.
 MAX_DENSE_ROWS = 4000
 #: A matrix of at most this many columns is thin: BLAS is quicker with it on the left, or in blocks.
-MAX_THIN_COLUMNS = 16
-#: A product of so few multiplications is made as it stands, with no copy of its factors into blocks (BLAS).
-_SMALL_PRODUCT = 500_000
+_MAX_THIN_COLUMNS = 16
 #: Eigenvalues of a row kernel far below this fraction of the largest are rounding.  Nothing is cut there:
 #: what is counted (:attr:`RowKernel.effective_rank`) or divided by fades over a few powers of ten.
 EIGENVALUE_RTOL = 1e-10
@@ -126,7 +124,7 @@ class LazyRowKernel(RowKernel):
     Examples
     --------
     >>> rows = LazyRowKernel(np.diag([1.0, 2.0]))
-    >>> rows.matvec(np.ones((2, 1))).ravel(), rows.decomposed
+    >>> rows.diagonal(), rows.decomposed
     (array([1., 2.]), False)
     >>> rows.l, rows.decomposed
     (array([1., 2.]), True)
@@ -176,22 +174,12 @@ class LazyRowKernel(RowKernel):
     def diagonal(self) -> Array:
         return np.diagonal(self.K).copy()
 
-    def matvec(self, X: Array) -> Array:
-        flat = X.reshape(self.n, -1)
-        if flat.shape[1] > MAX_THIN_COLUMNS:
-            return apply_rows(self.K, X)
-        product, n_rows = np.empty_like(flat), max(1, _SMALL_PRODUCT // max(flat.size, 1))
-        for first in range(0, self.n, n_rows):
-            block = slice(first, first + n_rows)
-            np.matmul(self.K[block], flat, out=product[block])
-        return product.reshape(X.shape)
-
 
 def apply_rows(A: Array, X: Array) -> Array:
     """``A X`` for every matrix in X (n, m) or (n, k, m), in one product, of the precision of A."""
     flat = X.reshape(X.shape[0], math.prod(X.shape[1:])).astype(A.dtype, copy=False)
     # a thin matrix on the left is a third quicker than on the right
-    product = (flat.T @ A.T).T if flat.shape[1] <= MAX_THIN_COLUMNS else A @ flat
+    product = (flat.T @ A.T).T if flat.shape[1] <= _MAX_THIN_COLUMNS else A @ flat
     return np.asarray(product.astype(X.dtype, order="C", copy=False)).reshape(A.shape[0], *X.shape[1:])
 
 
@@ -237,19 +225,11 @@ class KroneckerGaussian:
         try:
             c, V = scipy.linalg.eigh(self.C, self.N, check_finite=False)
         except np.linalg.LinAlgError as error:
-            raise self._singular_error() from error
+            size = f"{len(self.N)}x{len(self.N)}"
+            raise NotPositiveDefiniteError(
+                f"column kernel ({size}) is not positive definite; add a nugget"
+            ) from error
         return np.maximum(c, 0.0), V
-
-    def check_column_kernel(self) -> None:
-        """Refuse a column kernel N that is not positive definite."""
-        try:
-            scipy.linalg.cholesky(self.N, check_finite=False)
-        except np.linalg.LinAlgError as error:
-            raise self._singular_error() from error
-
-    def _singular_error(self) -> NotPositiveDefiniteError:
-        size = f"{len(self.N)}x{len(self.N)}"
-        return NotPositiveDefiniteError(f"column kernel ({size}) is not positive definite; add a nugget")
 
     @property
     def c(self) -> Array:

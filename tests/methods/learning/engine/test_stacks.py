@@ -5,7 +5,7 @@ import pytest
 
 from absentia import KernelViews
 from absentia.core import Gram, Scaled
-from absentia.data import _kernel_checks, prefers_factors
+from absentia.data import _inputs, prefers_factors
 from absentia.methods.learning.engine import (
     Box,
     FactorStack,
@@ -146,7 +146,7 @@ def test_mapped_factors_stay_in_their_file(tmp_path):
 
 
 def test_who_is_learned_from_by_factors(monkeypatch):
-    monkeypatch.setattr(_kernel_checks, "FEW", 20)
+    monkeypatch.setattr(_inputs, "_FEW", 20)
     _Phi, _, _ = factors(30)
     ids = np.arange(30)
     gram = KernelViews.from_factors({"a": (ids, np.eye(30)[:, :4]), "b": (ids, np.ones((30, 2)))})
