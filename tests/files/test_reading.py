@@ -60,7 +60,6 @@ def test_labels_come_with_the_data_if_they_are_asked_for(tmp_path):
     [
         ("a.rds", r"is an R object; .* write.csv\(readRDS\(FILE\), 'view.csv'\)"),
         ("a.RData", r"is objects of R; .* load\(FILE\)"),
-        ("a.feather", r"is a Feather file; .*to_parquet\('view.parquet'\)"),
         ("a.pkl", r"is a pickle, .* never loaded; .* pandas.read_pickle\(FILE\).to_csv\('view.csv'\)"),
     ],
 )

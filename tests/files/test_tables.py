@@ -23,6 +23,8 @@ FRAME = pd.DataFrame(
 def written(frame, path, **options):
     if path.suffix == ".parquet":
         frame.to_parquet(path, **options)
+    elif path.suffix == ".feather":
+        frame.to_feather(path, **options)
     elif path.suffix == ".xlsx":
         frame.to_excel(path, **({"index": False} | options))
     else:
@@ -30,7 +32,7 @@ def written(frame, path, **options):
     return path
 
 
-@pytest.mark.parametrize("ending", [".csv", ".parquet", ".xlsx", ".tsv.gz"])
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".feather", ".xlsx", ".tsv.gz"])
 def test_every_kind_gives_the_same_frame(tmp_path, ending):
     frame, notes = _read_frame(written(FRAME, tmp_path / f"t{ending}"))
     assert notes == ()
@@ -41,7 +43,7 @@ def test_every_kind_gives_the_same_frame(tmp_path, ending):
 
 def test_ids_of_whole_numbers_are_texts_without_a_point(tmp_path):
     for ids in ([1, 2, 3], [1.0, 2.0, 3.0]):
-        for ending in (".parquet", ".xlsx"):
+        for ending in (".parquet", ".feather", ".xlsx"):
             path = written(pd.DataFrame({"id": ids, "a": [1.0, 2.0, 3.0]}), tmp_path / f"t{ending}")
             assert _read_frame(path)[0].index.tolist() == ["1", "2", "3"]
 
@@ -55,12 +57,12 @@ def test_an_index_that_was_kept_holds_the_ids(tmp_path):
 
 
 def test_categories_and_dates_with_declared_types(tmp_path):
-    frame = FRAME.assign(stage=pd.Categorical(["I", "II", "I"]), code=pd.Categorical(["1", "2", "1"]))
-    found, _ = _read_frame(written(frame, tmp_path / "t.parquet"))
+    frame = FRAME.assign(stage=pd.Categorical(["I", "II", "I"]), code=pd.Categorical([1, 2, 1]))
+    found, _ = _read_frame(written(frame, tmp_path / "t.feather"))
     assert found["stage"].tolist() == ["I", "II", "I"]
     assert found["code"].tolist() == ["1", "2", "1"]
     days = [datetime.datetime(2020, 1, day) for day in (1, 2, 3)]
-    for ending in (".parquet", ".xlsx"):
+    for ending in (".parquet", ".feather", ".xlsx"):
         with pytest.raises(
             io.FileError, match=r"columns 'day' \('2020-01-01' in line \d\), 'night'.* hold dates"
         ):
@@ -80,7 +82,7 @@ def test_sheets(tmp_path):
     assert _read_frame(path, sheet="two")[0]["n"].tolist() == [7, 8, 9]
 
 
-@pytest.mark.parametrize("ending", [".parquet", ".pq", ".xlsx"])
+@pytest.mark.parametrize("ending", [".parquet", ".pq", ".feather", ".xlsx"])
 def test_damaged_files_are_refused(tmp_path, ending):
     path = tmp_path / f"t{ending}"
     path.write_bytes(b"PK\3\4 nothing that was ever a table")
@@ -93,7 +95,7 @@ def test_damaged_files_are_refused(tmp_path, ending):
 
 def test_what_a_file_unpacks_to_is_bounded(tmp_path, monkeypatch):
     long = pd.DataFrame({"id": np.arange(300_000), "a": 0.0})
-    paths = [written(long, tmp_path / "t.parquet")]
+    paths = [written(long, tmp_path / "t.parquet"), written(long, tmp_path / "t.feather")]
     paths.append(written(long[:5000], tmp_path / "t.xlsx"))
     monkeypatch.setenv("ABSENTIA_MAX_BYTES", "1M")
     for path in paths:
@@ -101,7 +103,7 @@ def test_what_a_file_unpacks_to_is_bounded(tmp_path, monkeypatch):
             absentia.read(path)
 
 
-@pytest.mark.parametrize("ending", [".parquet", ".xlsx"])
+@pytest.mark.parametrize("ending", [".parquet", ".feather", ".xlsx"])
 def test_a_package_that_is_not_there_is_named(tmp_path, monkeypatch, ending):
     path = written(FRAME, tmp_path / f"t{ending}")
 
@@ -144,6 +146,26 @@ def test_a_line_far_down_does_not_fill_the_memory(tmp_path, monkeypatch):
     monkeypatch.setenv("ABSENTIA_MAX_BYTES", "1M")
     with pytest.raises(io.FileError, match="the cells of this sheet would take"):
         _read_frame(path)
+
+
+def test_places_outside_a_feather_file_are_refused(tmp_path):
+    """Texts that begin and end where the file says: followed blindly, they end the process."""
+    import struct
+
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"id": ["ab", "cd"], "x": [1.0, 2.0]})
+    with pa.ipc.new_file(str(tmp_path / "t.feather"), table.schema) as file:
+        file.write_table(table)
+    raw = (tmp_path / "t.feather").read_bytes()
+    places = struct.pack("<3i", 0, 2, 4)
+    assert raw.count(places) == 1
+    assert io.read(tmp_path / "t.feather").ids.tolist() == ["ab", "cd"]
+    (tmp_path / "t.feather").write_bytes(raw.replace(places, struct.pack("<3i", 0, 2, 2**31 - 1)))
+    with pytest.raises(io.FileError, match="not a Feather file, or damaged"):
+        io.read(tmp_path / "t.feather")
+    (tmp_path / "t.feather").write_bytes(b"FEA1" + raw)
+    with pytest.raises(io.FileError, match="version 1"):
+        io.read(tmp_path / "t.feather")
 
 
 def book(path, **sheets):
@@ -235,7 +257,7 @@ def one_book(path, frames):
     return book(path, **{name: frame.reset_index() for name, frame in frames.items()})
 
 
-WAYS = [("d", folder_of(f".{x}")) for x in ("csv", "tsv.gz", "parquet", "xlsx")]
+WAYS = [("d", folder_of(f".{x}")) for x in ("csv", "tsv.gz", "parquet", "feather", "xlsx")]
 WAYS += [("b.xlsx", one_book), ("b.npz", container), ("b.h5mu", container)]
 NUMBERS_ONLY = [("n.npz", plain_npz), ("n.zarr", zarr_folder)]
 

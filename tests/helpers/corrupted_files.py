@@ -100,6 +100,7 @@ READERS = {
     "io.read of text": (io.read, ".csv"),
     "io.read of packed text": (io.read, ".csv.gz"),
     "io.read of Parquet": (io.read, ".parquet"),
+    "io.read of Feather": (io.read, ".feather"),
     "io.read of a workbook": (io.read, ".xlsx"),
     "io.read_labels of text": (lambda p: io.read_labels(str(p), SIX, p), ".csv"),
     "io.read of one array": (io.read, ".npy"),
@@ -322,6 +323,7 @@ def _frames():
     found = {}
     for reader, write in [
         ("io.read of Parquet", frame.to_parquet),
+        ("io.read of Feather", frame.to_feather),
         ("io.read of a workbook", lambda content: frame.to_excel(content, index=False)),
     ]:
         content = memory.BytesIO()
@@ -656,7 +658,7 @@ def damaged(rng, reader, data):
         way = rng.choice([parts, entries])
     elif READERS[reader][1] == ".zip":
         way = rng.choice([parts, entries, records, records, records, records])
-    elif READERS[reader][1] in (".parquet", ".npy", ".mat", ".h5", ".h5ad", ".h5mu"):
+    elif READERS[reader][1] in (".parquet", ".feather", ".npy", ".mat", ".h5", ".h5ad", ".h5mu"):
         way = flip
     elif READERS[reader][1] == ".csv":
         way = rng.choice([flip, table, table])

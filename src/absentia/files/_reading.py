@@ -244,7 +244,6 @@ def _load(name: str) -> Any:
 _CONVERSIONS = {
     ".rds": "an R object; make a table of it in R: write.csv(readRDS(FILE), 'view.csv')",
     ".rdata": "objects of R; make a table of each in R: load(FILE); write.csv(NAME, 'NAME.csv')",
-    ".feather": "a Feather file; write it as Parquet: pandas.read_feather(FILE).to_parquet('view.parquet')",
     ".pkl": "a pickle, which could run code and is never loaded; if you trust it, make a table of it in "
     "Python: pandas.read_pickle(FILE).to_csv('view.csv')",
 }

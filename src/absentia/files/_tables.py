@@ -2,7 +2,7 @@
 
 Text files: encodings are UTF-8, UTF-16 and, where bytes are neither, Windows-1252 or Latin-1.  The
 delimiter is the one of ``, ; tab |`` (or spaces, where it is none of these) that cuts the first lines into
-equally many fields.  Lines that do not fit are refused.  Parquet files declare types; of a
+equally many fields.  Lines that do not fit are refused.  Parquet and Feather files declare types; of a
 workbook cells are taken as a spreadsheet shows them.
 """
 
@@ -24,7 +24,7 @@ from absentia.files._base import Budget, import_optional, open_regular
 from absentia.files._columns import format_cell, unescape_formula
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".tab", ".csv.gz", ".tsv.gz", ".txt.gz")
-TABLE_ENDINGS = (*TEXT_ENDINGS, ".parquet", ".pq", ".xlsx")
+TABLE_ENDINGS = (*TEXT_ENDINGS, ".parquet", ".pq", ".feather", ".xlsx")
 _MAX_ROWS = 1 << 20  # that a sheet can have
 _MAX_SHEETS = 100
 _BYTES_PER_CHARACTER = 10  # memory for cells: the text is held some times, and a number takes 8 bytes
@@ -113,6 +113,8 @@ def read_raw_table(path: Path, sheet: str | None = None) -> RawTable:
         return _read_sheet(path, sheet)
     if kind in (".parquet", ".pq"):
         return _table_from_frame(_read_parquet(path))
+    if kind == ".feather":
+        return _table_from_frame(_read_feather(path))
     if not is_table(path):
         raise ValueError(f"is no table that is known; a table ends in {', '.join(TABLE_ENDINGS)}")
     return _read_text(path)
@@ -272,7 +274,7 @@ def _count_fields(head: list[str], delimiter: str) -> tuple[int, bool]:
     return widths[0], len(rest) <= 1 and rest <= {widths[0], widths[0] + 1}
 
 
-# --------------------------------------------------------------------------------------------- Parquet
+# ------------------------------------------------------------------------------- Parquet, Feather
 
 
 def _read_parquet(path: Path) -> Any:
@@ -281,12 +283,39 @@ def _read_parquet(path: Path) -> Any:
         try:
             content = parquet.ParquetFile(file)
             about = content.metadata
-            Budget().spend(8 * about.num_rows * max(about.num_columns, 1), f"{about.num_rows} rows")
-            table = content.read()
-            table.validate(full=True)  # Arrow's compiled code believes whatever a file says, unless asked
-            return table.to_pandas()
+            Budget().spend(_cell_bytes(about.num_rows, about.num_columns), f"{about.num_rows} rows")
+            return _to_frame(content.read())
         except Exception as error:
             raise _explain_damage(error, "Parquet") from None
+
+
+def _read_feather(path: Path) -> Any:
+    ipc = import_optional("pyarrow.ipc", "a Feather file")
+    with open_regular(path, "a Feather file") as file:
+        budget = Budget()
+        budget.spend(os.fstat(file.fileno()).st_size, "this file")
+        try:
+            if file.read(4) == b"FEA1":
+                raise ValueError("version 1, which is no longer written; write the table anew")
+            file.seek(0)
+            content = ipc.open_file(file)
+            for k in range(content.num_record_batches):
+                batch = content.get_batch(k)
+                batch.validate(full=True)
+                budget.spend(_cell_bytes(batch.num_rows, batch.num_columns), f"{batch.num_rows} rows")
+            return _to_frame(content.read_all())
+        except Exception as error:
+            raise _explain_damage(error, "Feather") from None
+
+
+def _to_frame(table: Any) -> Any:
+    """A table of Arrow as a data frame; its compiled code believes whatever a file says, unless asked."""
+    table.validate(full=True)
+    return table.to_pandas()
+
+
+def _cell_bytes(rows: int, columns: int) -> int:
+    return 8 * rows * max(columns, 1)
 
 
 def _explain_damage(error: Exception, kind: str) -> Exception:

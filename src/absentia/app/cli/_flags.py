@@ -60,7 +60,7 @@ MethodFlags = Annotated[
     str, Parameter(help="A parameter of the method; --list names them, --method NAME --list explains them.")
 ]
 DATA_HELP = (
-    "A folder of tables (each a view), one table (CSV, TSV, Parquet, Excel) with --views, or "
+    "A folder of tables (each a view), one table (CSV, TSV, Parquet, Feather, Excel) with --views, or "
     ".npz, .npy, .mat, .h5, .zarr, .h5ad, .h5mu."
 )
 _LABELS_HELP = (
