@@ -64,12 +64,12 @@ def test_an_id_that_appears_twice_is_named(ids):
 # ------------------------------------------------------------------------------------------- alignment
 
 
-def aligned(own):
+def aligned(own, align="union"):
     """Ids of views with these samples each, and which of its own ids a view has there, -1 for none."""
     factors = {f"v{v}": (ids, np.arange(1.0, len(ids) + 1)[:, None]) for v, ids in enumerate(own)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AbsenceWarning)
-        views = KernelViews.from_factors(factors)
+        views = KernelViews.from_factors(factors, align)
     rows = np.full(views.observed.shape, -1)
     for name, row, seen in zip(views.names, rows.T, views.observed.T, strict=True):
         row[seen] = views.operator(name).left[:, 0] - 1
@@ -98,7 +98,14 @@ def test_ids_ascend_where_they_do_in_every_view_and_else_keep_their_order():
     assert aligned([["c", "a"], ["b"]])[0].tolist() == ["c", "a", "b"]
 
 
-def test_ids_of_several_types_or_twice_are_refused():
+def test_intersection_and_strict_keep_those_of_all():
+    ids, rows = aligned([[1, 2, 3], [3, 1]], "intersection")
+    assert ids.tolist() == [1, 3]
+    assert [row.tolist() for row in rows] == [[0, 2], [1, 0]]
+    with pytest.raises(ValueError, match=r"view 'v1' lacks sample 2 \(and 0 more\), which align='strict'"):
+        aligned([[1, 2, 3], [3, 1]], "strict")
+    with pytest.raises(ValueError, match="align must be"):
+        aligned([[1]], "outer")
     with pytest.raises(ValueError, match=r"different types .*\['int', 'str'\]"):
         aligned([[1], ["1"]])
     with pytest.raises(ValueError, match=r"view 'v1': 1 sample id\(s\) appear more than once, e.g. 2"):

@@ -162,15 +162,15 @@ def test_mcar_favours_no_cell_at_the_limit():
 
 
 @unhurried
-@given(masks, st.integers(0, 7), seeds)
-def test_fixed_per_sample_takes_the_same_number_from_all(observed, n_hidden, seed):
+@given(masks, st.integers(0, 7), seeds, st.booleans())
+def test_fixed_per_sample_takes_the_same_number_from_all(observed, n_hidden, seed, allow_empty):
     had = observed.sum(axis=1)
     fewest = min(had[had > 0], default=observed.shape[1])
-    if n_hidden >= fewest:
+    if n_hidden > fewest - (not allow_empty):
         with pytest.raises(ValueError, match=f"n_hidden={n_hidden}"):
-            fixed_per_sample(observed, n_hidden, random_state=seed)
+            fixed_per_sample(observed, n_hidden, random_state=seed, allow_empty=allow_empty)
     else:
-        keep = fixed_per_sample(observed, n_hidden, random_state=seed)
+        keep = fixed_per_sample(observed, n_hidden, random_state=seed, allow_empty=allow_empty)
         assert not (keep & ~observed).any()
         np.testing.assert_array_equal(keep.sum(axis=1), np.where(had, had - n_hidden, 0))
 
@@ -360,11 +360,9 @@ def test_mar_draws_by_weight_without_replacement(strength):
 
 def test_mnar_draws_each_view_by_its_own_score():
     rng = np.random.default_rng(0)
-    scores = np.array(
-        [[1.0, 8.0, 0.0], [2.0, 2.0, 0.0], [4.0, 1.0, 0.0], [3.0, 5.0, 0.0], [np.nan, 9.0, 0.0]]
-    )
+    scores = np.array([[1.0, 8.0], [2.0, 2.0], [4.0, 1.0], [3.0, 5.0], [np.nan, 9.0]])
     observed = np.isfinite(scores)
-    keep = [mnar(observed, [0.5, 0.4, 0.0], scores, random_state=rng) for _ in range(5000)]
+    keep = [mnar(observed, [0.5, 0.4], scores, random_state=rng, allow_empty=True) for _ in range(5000)]
     assert_frequencies([hidden_cells(k[:4, 0]) for k in keep], weighted_pairs(scores[:4, 0]))
     assert_frequencies([hidden_cells(k[:, 1]) for k in keep], weighted_pairs(scores[:, 1]))
 
@@ -424,13 +422,13 @@ def test_scores_are_checked(call, message):
 
 
 @unhurried
-@given(masks, rates, seeds)
-def test_own_hides_the_exact_number_of_cells_or_says_how_many_can_go(observed, rate, seed):
+@given(masks, rates, seeds, st.booleans())
+def test_own_hides_the_exact_number_of_cells_or_says_how_many_can_go(observed, rate, seed, allow_empty):
     lacking = ~observed.all(axis=0)
     wanted = round(rate * observed[:, lacking].sum())
     keep, said = None, ""
     try:
-        keep = own(observed, rate, random_state=seed)
+        keep = own(observed, rate, random_state=seed, allow_empty=allow_empty)
     except ValueError as error:
         said = str(error)
     if keep is None:
@@ -440,7 +438,8 @@ def test_own_hides_the_exact_number_of_cells_or_says_how_many_can_go(observed, r
     assert not (keep & ~observed).any()
     assert (observed & ~keep).sum() == wanted
     np.testing.assert_array_equal(keep[:, ~lacking], observed[:, ~lacking])  # what everybody has stays
-    assert keep.any(axis=1)[observed.any(axis=1)].all()
+    if not allow_empty:
+        assert keep.any(axis=1)[observed.any(axis=1)].all()
 
 
 def test_own_hides_together_what_is_absent_together():
@@ -468,10 +467,11 @@ def test_own_is_drawn_by_the_seed():
     assert (one != other).any()
 
 
-def test_own_leaves_the_last_view():
+def test_own_leaves_the_last_view_unless_it_may_go():
     observed = np.array([[True, False], [False, True]] * 10)
     with pytest.raises(ValueError, match=r"asked to hide 10 observed cells .* but only 0 can go"):
         own(observed, 0.5, random_state=0)
+    assert own(observed, 0.5, random_state=0, allow_empty=True).sum() == 10
 
 
 def test_own_hides_nothing_where_nothing_is_absent():

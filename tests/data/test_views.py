@@ -40,6 +40,11 @@ def test_frames_are_aligned_by_index():
     np.testing.assert_array_equal(union.observed, [[True, False], [True, True], [False, True]])
     np.testing.assert_array_equal(union.block("b"), [[6.0, 8.0], [5.0, 7.0]])
     np.testing.assert_array_equal(union.features("b"), ["q", "r"])
+    inner = Views.from_dict({"a": a, "b": b}, align="intersection")
+    np.testing.assert_array_equal(inner.ids, ["s2"])
+    np.testing.assert_array_equal(inner.block("b"), [[6.0, 8.0]])
+    with pytest.raises(ValueError, match=r"view 'a' lacks sample 's3'.*strict.*union"):
+        Views.from_dict({"a": a, "b": b}, align="strict")
 
 
 def test_a_frame_row_of_nan_is_an_absent_view_and_a_single_nan_a_missing_value():
@@ -243,6 +248,7 @@ BAD = [
         "different types",
     ),
     (lambda: Views.from_frame(pd.DataFrame({"p": [1.0]}), {"a": ["q"]}), "view 'a': no column 'q'"),
+    (lambda: Views.from_dict({"a": np.ones((1, 1))}, align="outer"), "align must be"),
     (lambda: three().hide(np.ones((2, 2), bool)), r"observed has shape \(2, 2\)"),
     (lambda: Views.from_dict([np.ones((2, 1))]), "a dict of views by name is wanted, not list.*from_list"),
     (lambda: Views.from_dict(pd.DataFrame({"p": [1.0]})), "a dict of views .*DataFrame.*from_frame"),

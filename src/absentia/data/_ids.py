@@ -10,12 +10,14 @@ import unicodedata
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import date
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from absentia.core import Array, warn
 from absentia.core.linalg import as_readonly, invert_permutation
+
+Align = Literal["union", "intersection", "strict"]
 
 
 class AbsenceWarning(UserWarning):
@@ -106,11 +108,13 @@ def check_unique_ids(ids: Array, what: str) -> None:
         )
 
 
-def align_ids(names: Sequence[str], view_ids: Sequence[Array]) -> tuple[Array, list[Array]]:
+def align_ids(names: Sequence[str], view_ids: Sequence[Array], align: Align) -> tuple[Array, list[Array]]:
     """Common ids, and for each view the row of each of them in that view's table (-1 = none).
 
     Ids keep the order they have in every view if that is ascending, else the order of appearance.
     """
+    if align not in ("union", "intersection", "strict"):
+        raise ValueError(f"align must be 'union', 'intersection' or 'strict', not {align!r}")
     for name, ids in zip(names, view_ids, strict=True):
         check_unique_ids(ids, f"view {name!r}")
     if all(ids is view_ids[0] for ids in view_ids):  # arrays: one list of ids for all
@@ -123,8 +127,17 @@ def align_ids(names: Sequence[str], view_ids: Sequence[Array]) -> tuple[Array, l
             "convert them all to str or all to int"
         )
     union, rows = _union(view_ids)
+    lacking = np.column_stack([row < 0 for row in rows])
+    if align == "strict" and lacking.any():
+        v = int(np.argmax(lacking.any(axis=0)))
+        raise ValueError(
+            f"view {names[v]!r} lacks sample {show_id(union[np.argmax(lacking[:, v])])} "
+            f"(and {lacking[:, v].sum() - 1} more), which align='strict' forbids; "
+            "use align='union' to mark them absent"
+        )
     _warn_of_forms(union)
-    return as_readonly(union), rows
+    keep = ~lacking.any(axis=1) if align == "intersection" else slice(None)
+    return as_readonly(union[keep]), [row[keep] for row in rows]
 
 
 def _warn_of_forms(ids: Array) -> None:

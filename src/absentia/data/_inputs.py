@@ -14,6 +14,7 @@ import scipy.sparse
 
 from absentia.core import Array, Dense, Gram, Operator, has_factors
 from absentia.data._ids import (
+    Align,
     align_ids,
     as_ids,
     check_unique_ids,
@@ -294,7 +295,7 @@ def parse_dense(
     if _are_frames(K):
         if observed is not None or ids is not None:
             raise ValueError("ids and observed go with arrays; data frames carry their own index")
-        return parse_parts(_frame_blocks(K, names), factors=False)
+        return parse_parts(_frame_blocks(K, names), "union", factors=False)
     kernels = _check_stack(K, names)
     n = len(next(iter(kernels.values())))
     sample_ids = as_ids(ids, n)
@@ -378,7 +379,7 @@ def _frame_blocks(K: Any, names: Sequence[str] | None) -> dict[str, tuple[Any, A
 
 
 def parse_parts(
-    parts: Mapping[str, tuple[Any, Any]], *, factors: bool, copy: bool = True
+    parts: Mapping[str, tuple[Any, Any]], align: Align, *, factors: bool, copy: bool = True
 ) -> tuple[Presence, _Operators]:
     """Who has which view, and the kernels over those who have it, of each view's own ids and values.
 
@@ -386,14 +387,14 @@ def parse_parts(
     ----------
     parts : mapping of str to (ids, array)
         By view the ids of its samples, and their kernel or, with `factors`, a row of factors for each.
-    factors, copy
+    align, factors, copy
         As in ``KernelViews.from_blocks`` and ``from_factors``.
     """
     names = check_names(list(parts))
     own: list[tuple[Array, Operator]] = []
     for name, (ids, values) in zip(names, parts.values(), strict=True):
         own.append(_make_operator(name, ids, values, factors, copy))
-    ids, rows = align_ids(names, [view_ids for view_ids, _ in own])
+    ids, rows = align_ids(names, [view_ids for view_ids, _ in own], align)
     operators: _Operators = {}
     for name, (view_ids, operator), row in zip(names, own, rows, strict=True):
         _, order = find_holders(row, len(view_ids))

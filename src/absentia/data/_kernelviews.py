@@ -15,6 +15,7 @@ import numpy as np
 
 from absentia.core import Array, Dense, Gram, Operator, check_name, has_factors, serializable, warn
 from absentia.core.linalg import as_readonly, clip_eigenvalues, psd_violation, shift_eigenvalues
+from absentia.data._ids import Align
 from absentia.data._inputs import check_kernel, id_labels, parse_dense, parse_parts
 from absentia.data._presence import Presence, as_index, input_error, strip_ellipsis
 
@@ -88,19 +89,28 @@ class KernelViews(Presence):
         return cls._square(*parse_dense(K, observed, ids, names))
 
     @classmethod
-    def from_blocks(cls, blocks: Mapping[str, tuple[Iterable[Hashable], Any]]) -> Self:
+    def from_blocks(
+        cls, blocks: Mapping[str, tuple[Iterable[Hashable], Any]], align: Align = "union"
+    ) -> Self:
         """From ``{name: (ids, kernel)}``: each kernel over the samples that have the view.
 
         Parameters
         ----------
         blocks : mapping of str to (ids, array)
             The ids of a view's own samples, and their kernel, a row and a column for each.
+        align : {"union", "intersection", "strict"}
+            Keep every sample of any view, only those of all views, or demand that all views have the
+            same samples.
         """
-        return cls._square(*parse_parts(blocks, factors=False))
+        return cls._square(*parse_parts(blocks, align, factors=False))
 
     @classmethod
     def from_factors(
-        cls, factors: Mapping[str, tuple[Iterable[Hashable], Any]], *, copy: bool = True
+        cls,
+        factors: Mapping[str, tuple[Iterable[Hashable], Any]],
+        align: Align = "union",
+        *,
+        copy: bool = True,
     ) -> Self:
         """From ``{name: (ids, Phi)}`` with kernel ``Phi Phi'``, which is never formed.
 
@@ -111,10 +121,12 @@ class KernelViews(Presence):
         ----------
         factors : mapping of str to (ids, array)
             The ids of a view's own samples, and their factors, a row for each.
+        align : {"union", "intersection", "strict"}
+            As in :meth:`from_blocks`.
         copy : bool
             Whether later changes of the arrays must not show.
         """
-        return cls._square(*parse_parts(factors, factors=True, copy=copy))
+        return cls._square(*parse_parts(factors, align, factors=True, copy=copy))
 
     @classmethod
     def _square(cls, samples: Presence, operators: Mapping[str, Operator]) -> Self:

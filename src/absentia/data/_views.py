@@ -17,7 +17,7 @@ import scipy.sparse
 
 from absentia.core import Array, check_name, serializable
 from absentia.core.linalg import as_readonly
-from absentia.data._ids import align_ids, find_holders, show_id
+from absentia.data._ids import Align, align_ids, find_holders, show_id
 from absentia.data._inputs import Part, array_parts, frame_part, id_labels, is_frame, set_id_index
 from absentia.data._mudata import KeyByModality, anndata_parts, mudata_parts
 from absentia.data._presence import Presence, as_index, check_names, check_observed, default_names, freeze
@@ -62,7 +62,12 @@ class Views(Presence):
 
     @classmethod
     def from_dict(
-        cls, views: Mapping[str, Any], *, ids: Iterable[Hashable] | None = None, observed: Any = None
+        cls,
+        views: Mapping[str, Any],
+        align: Align = "union",
+        *,
+        ids: Iterable[Hashable] | None = None,
+        observed: Any = None,
     ) -> Self:
         """From ``{name: table}``; tables are data frames, arrays or sparse matrices, not mixed.
 
@@ -72,6 +77,9 @@ class Views(Presence):
             Data frames are aligned by their index (those of polars by a column called id, sample, patient
             ...); columns of texts are categories, see :meth:`levels`.  Arrays (dense or sparse) have one
             row per sample, NaN throughout where the sample lacks the view.
+        align : {"union", "intersection", "strict"}
+            For data frames: keep every sample of any frame, only those of all frames, or demand
+            that all frames hold the same samples.
         ids : iterable, optional
             Sample ids, for arrays only.
         observed : array of bool, shape (n_samples, n_views), optional
@@ -96,7 +104,7 @@ class Views(Presence):
             raise ValueError("ids and observed go with arrays; data frames carry their own index")
         else:
             parts = [frame_part(n, t) for n, t in zip(names, tables, strict=True)]
-        return cls._align(names, parts, observed)
+        return cls._align(names, parts, align, observed)
 
     @classmethod
     def from_list(
@@ -171,7 +179,7 @@ class Views(Presence):
         layer, use_rep : str or mapping of str to str, optional
             A layer, or an entry of obsm, to take instead of X; a mapping says it by modality.
         """
-        return cls._align(*mudata_parts(mdata, layer, use_rep))
+        return cls._align(*mudata_parts(mdata, layer, use_rep), "union", None)
 
     @classmethod
     def from_anndata(cls, adata: Any, *, layer: str | None = None, use_rep: str | None = None) -> Self:
@@ -184,11 +192,11 @@ class Views(Presence):
         layer, use_rep : str, optional
             A layer, or an entry of obsm, to take instead of X.
         """
-        return cls._align(*anndata_parts(adata, layer, use_rep))
+        return cls._align(*anndata_parts(adata, layer, use_rep), "union", None)
 
     @classmethod
-    def _align(cls, names: tuple[str, ...], parts: Sequence[Part], observed: Any = None) -> Self:
-        ids, rows = align_ids(names, [part.ids for part in parts])
+    def _align(cls, names: tuple[str, ...], parts: Sequence[Part], align: Align, observed: Any) -> Self:
+        ids, rows = align_ids(names, [part.ids for part in parts], align)
         mask = np.zeros((len(ids), len(names)), dtype=bool)
         given = None if observed is None else check_observed(observed, len(ids), len(names))
         blocks: dict[str, Any] = {}

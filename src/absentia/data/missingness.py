@@ -4,8 +4,7 @@ Every function returns `keep` (n_samples x n_views, True = stays), itself a vali
 `where` is a shape ``(n_samples, n_views)``, a boolean `observed` matrix, or an object that has one
 (`Views`, `KernelViews`).  Only observed cells are hidden, rates are shares of what is observed, and
 cells already absent come back False.  Every sample that had a view keeps at least one, unless
-:func:`mcar` and :func:`fixed_per_view` are told ``allow_empty=True``; a request that cannot honour this
-raises `ValueError`.
+``allow_empty=True``; a request that cannot honour this raises `ValueError`.
 
 Inside, every cell gets a random number, its *priority*, and cells of the largest priorities are hidden, as
 many in each view as was asked for.  Where that leaves a sample empty, its cell of the smallest priority
@@ -83,7 +82,9 @@ def mcar(
     return keep
 
 
-def fixed_per_sample(where: _Where, n_hidden: int, *, random_state: RandomState = None) -> _Mask:
+def fixed_per_sample(
+    where: _Where, n_hidden: int, *, random_state: RandomState = None, allow_empty: bool = False
+) -> _Mask:
     """Hide the same number of views in every sample.
 
     Each sample that has any view loses exactly `n_hidden` of them, chosen uniformly.
@@ -92,7 +93,7 @@ def fixed_per_sample(where: _Where, n_hidden: int, *, random_state: RandomState 
     ----------
     n_hidden : int
         Number of views that every sample loses.
-    where, random_state
+    where, random_state, allow_empty
         As in :func:`mcar`, and so is what is returned.
 
     Examples
@@ -103,10 +104,12 @@ def fixed_per_sample(where: _Where, n_hidden: int, *, random_state: RandomState 
     observed, n_hidden = _observed(where), operator.index(n_hidden)
     n_views = observed.sum(axis=1)
     fewest = n_views[n_views > 0].min(initial=observed.shape[1])
-    if not 0 <= n_hidden < fewest:
+    most = fewest if allow_empty else fewest - 1
+    if not 0 <= n_hidden <= most:
         raise ValueError(
-            f"asked to hide n_hidden={n_hidden} views of every sample, but between 0 and {fewest - 1} "
+            f"asked to hide n_hidden={n_hidden} views of every sample, but between 0 and {most} "
             f"can go: some sample has only {fewest}; change n_hidden"
+            + ("" if allow_empty else " or pass allow_empty=True")
         )
     priority = np.where(observed, make_generator(random_state).random(observed.shape), -np.inf)
     keep = observed.copy()
@@ -144,7 +147,9 @@ def fixed_per_view(
     return _hide_in_each_view(observed, _counts(observed, rate), priority, allow_empty)
 
 
-def exclusive(where: _Where, rate: float = 1.0, *, random_state: RandomState = None) -> _Mask:
+def exclusive(
+    where: _Where, rate: float = 1.0, *, random_state: RandomState = None, allow_empty: bool = False
+) -> _Mask:
     """Leave one view only to a share of the samples: mutually exclusive views.
 
     Exactly ``round(rate * samples with two or more views)`` samples, chosen uniformly, keep exactly
@@ -157,6 +162,8 @@ def exclusive(where: _Where, rate: float = 1.0, *, random_state: RandomState = N
         Share of the *samples* with two or more views that are left with one.
     where, random_state
         As in :func:`mcar`, and so is what is returned.
+    allow_empty : bool
+        Changes nothing here, where no sample is ever left empty.
 
     Examples
     --------
@@ -182,6 +189,7 @@ def mar(
     strength: float = 2.0,
     always: int | Sequence[int] | None = 0,
     random_state: RandomState = None,
+    allow_empty: bool = False,
 ) -> _Mask:
     """Hide at random given a score that is always known (age, a summary of a view always there).
 
@@ -200,7 +208,7 @@ def mar(
         Log-odds per standard deviation of the score; 0 ignores it, below 0 hides low scores.
     always : int, sequence of int, or None
         Views that are never hidden.
-    where, random_state
+    where, random_state, allow_empty
         As in :func:`mcar`, and so is what is returned.
 
     Examples
@@ -215,7 +223,7 @@ def mar(
     n_hidden = _counts(observed, rate)
     n_hidden[_view_indices(always, observed.shape[1])] = 0
     priority = _tilted(np.broadcast_to(z[:, None], observed.shape), strength, random_state)
-    return _hide_in_each_view(observed, n_hidden, priority)
+    return _hide_in_each_view(observed, n_hidden, priority, allow_empty)
 
 
 def mnar(
@@ -225,6 +233,7 @@ def mnar(
     *,
     strength: float = 2.0,
     random_state: RandomState = None,
+    allow_empty: bool = False,
 ) -> _Mask:
     """Hide not at random: what a sample would show in a view decides whether it is seen there.
 
@@ -242,7 +251,7 @@ def mnar(
         where the cell is absent.
     strength : float
         Log-odds per standard deviation of the score; 0 ignores it, below 0 hides low scores.
-    where, random_state
+    where, random_state, allow_empty
         As in :func:`mcar`, and so is what is returned.
 
     Examples
@@ -258,10 +267,12 @@ def mnar(
     for v, seen in enumerate(observed.T):
         z[seen, v] = _standardised(numbers[seen, v])
     priority = _tilted(z, strength, random_state)
-    return _hide_in_each_view(observed, _counts(observed, rate), priority)
+    return _hide_in_each_view(observed, _counts(observed, rate), priority, allow_empty)
 
 
-def own(where: _Where, rate: float, *, random_state: RandomState = None) -> _Mask:
+def own(
+    where: _Where, rate: float, *, random_state: RandomState = None, allow_empty: bool = False
+) -> _Mask:
     """Hide cells as the data's own absence does: samples lose the views that other samples lack.
 
     Samples in random order are given the pattern of a random other sample and lose what that one lacks,
@@ -272,7 +283,7 @@ def own(where: _Where, rate: float, *, random_state: RandomState = None) -> _Mas
     ----------
     rate : float in [0, 1]
         Share of the observed *cells*, of views that some sample lacks, to hide.
-    where, random_state
+    where, random_state, allow_empty
         As in :func:`mcar`, and so is what is returned.
 
     Examples
@@ -288,7 +299,7 @@ def own(where: _Where, rate: float, *, random_state: RandomState = None) -> _Mas
     keep, left = observed.copy(), n_hidden
     for _ in range(_PASSES):
         if left > 0:
-            left -= _lay_over(keep, observed, left, rng)
+            left -= _lay_over(keep, observed, left, rng, allow_empty)
     if left > 0:
         raise ValueError(
             f"asked to hide {n_hidden} observed cells by patterns of absence that the data have, but only "
@@ -297,12 +308,12 @@ def own(where: _Where, rate: float, *, random_state: RandomState = None) -> _Mas
     return keep
 
 
-def _lay_over(keep: _Mask, observed: _Mask, most: int, rng: np.random.Generator) -> int:
+def _lay_over(keep: _Mask, observed: _Mask, most: int, rng: np.random.Generator, allow_empty: bool) -> int:
     """Hide, in `keep`, what a random other sample lacks; how many cells that are, at most `most`."""
     n = len(observed)
     order, pattern = rng.permutation(n), observed[rng.integers(n, size=n)]
     goes = keep & ~pattern
-    goes[~(keep & pattern).any(axis=1)] = False  # nobody loses the last view
+    goes[~pattern.any(axis=1) | ((keep & pattern).sum(axis=1) == 0) & (not allow_empty)] = False
     counts = goes[order].sum(axis=1)
     before = np.cumsum(counts) - counts
     rows = order[before < most]
@@ -322,9 +333,7 @@ def _argsort_largest(values: _Floats, k: int) -> _Ints:
     return np.asarray(np.argsort(-values)[:k])
 
 
-def _hide_in_each_view(
-    observed: _Mask, n_hidden: _Ints, priority: _Floats, allow_empty: bool = False
-) -> _Mask:
+def _hide_in_each_view(observed: _Mask, n_hidden: _Ints, priority: _Floats, allow_empty: bool) -> _Mask:
     """In view v, hide the ``n_hidden[v]`` cells of largest priority; then refill empty samples."""
     keep = observed.copy()
     for v, seen in enumerate(observed.T):
@@ -367,7 +376,7 @@ def _too_crowded(keep: _Mask, observed: _Mask, closed: _Mask) -> str:
     return (
         f"asked to hide {cells - room} of the {cells} observed cells in views {views}, but at most "
         f"{cells - needy} can go if every sample is to keep a view: {needy} samples have no other "
-        "views; lower the rate (fixed_per_view may leave samples empty: allow_empty=True)"
+        "views; lower the rate or pass allow_empty=True"
     )
 
 
