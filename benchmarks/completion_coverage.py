@@ -3,13 +3,14 @@
     python benchmarks/completion_coverage.py            # 10 CPU minutes or so
     python benchmarks/completion_coverage.py --quick    # one mask each
 
-Observed cells (samples in a view) or entries (of a matrix) are hidden, the rest is completed and calibrated with
-``absentia.calibrate_completer``, and what was hidden is looked up.  Coverage is the share of a hidden sample's entries
-inside their intervals, mean over samples; its standard error is that of so many *distinct* samples, each with the
-mean of all its views and masks.  *Own* are the model's deviations before anything is calibrated: of MKMC those
-of draws (``MKMC.sample``), of PMA the posterior's; CVKT and the mean have none.  *No pattern*: samples are hidden
-with all other views that they have, instead of those that absent ones have.  *Own units* is the width of intervals
-in units of MKMC's own deviations, beside those that are used.  The files are found through ABSENTIA_DATA.
+Observed cells (samples in a view) or entries (of a matrix) are hidden, the rest is completed and calibrated
+with ``absentia.calibrate_completer``, and what was hidden is looked up.  Coverage is the share of a hidden
+sample's entries inside their intervals, mean over samples; its standard error is that of so many *distinct*
+samples, each with the mean of all its views and masks.  *Own* are the model's deviations before anything is
+calibrated: of MKMC those of draws (``MKMC.sample``), of PMA the posterior's; CVKT and the mean have none.
+*Widened* are those of PMA with ``return_std``.  *No pattern*: samples are hidden with all other views they
+have, instead of those that absent ones have.  *Own units* is the width of intervals in units of MKMC's own
+deviations, beside those that are used.  The files are found through ABSENTIA_DATA.
 """
 
 import warnings
@@ -22,8 +23,17 @@ from common import Claim
 from scipy.special import ndtri
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
-from absentia import CVKT, MKMC, KernelViews, MeanFill, PMAImputer, ViewKernels, calibrate_completer, datasets
-from absentia import missingness
+from absentia import (
+    CVKT,
+    MKMC,
+    KernelViews,
+    MeanFill,
+    PMAImputer,
+    ViewKernels,
+    calibrate_completer,
+    datasets,
+    missingness,
+)
 from absentia.methods import _intervals
 
 LEVELS = (0.8, 0.9, 0.95)
@@ -31,7 +41,7 @@ N_MASKS, N_DRAWS = 5, 40
 
 
 class Judged(NamedTuple):
-    """Hidden samples: who, and for each level the share of entries inside, own and calibrated; widths at 90 %."""
+    """Hidden samples: who, the share of entries inside by kind and level, half-widths at 90 %."""
 
     who: list[Any]
     shares: dict[tuple[str, float], list[float]]
@@ -134,7 +144,9 @@ def judge_view(X, part, intervals, name, own, judged, ratio, data) -> None:
                 if own is not None:
                     inside["own"] = ndtri((1 + level) / 2) * own[grid][t, here]
                 for which, width in inside.items():
-                    found.shares.setdefault((which, level), []).append(float((error[t, here] <= width).mean()))
+                    found.shares.setdefault((which, level), []).append(
+                        float((error[t, here] <= width).mean())
+                    )
     if own is not None:
         rows, unit = np.ix_(~has, has), own[grid]
         equal = half[0.9][rows]
@@ -157,7 +169,7 @@ def made_by_pma(seed: int, n: int = 100, m: int = 8) -> tuple[np.ndarray, np.nda
 
 
 def hide_entries(X: np.ndarray, seed: int, blocks: bool) -> np.ndarray:
-    """A fifth of the entries; or, of two fifths of the rows, the first or the second half of the columns."""
+    """A fifth of the entries; or, of two fifths of the rows, the first or the other half of the columns."""
     rng = np.random.default_rng(seed)
     if not blocks:
         return rng.random(X.shape) < 0.2
@@ -177,7 +189,8 @@ def matrix_sets() -> Iterator[tuple[str, Callable, bool]]:
     yield "PMA's model, kernels given", make(True), False
     yield "PMA's model, estimated", make(False), False
     tables = {
-        "wine": load_wine().data, "diabetes": load_diabetes().data[:250], "wdbc": load_breast_cancer().data[:250]
+        "wine": load_wine().data, "diabetes": load_diabetes().data[:250],
+        "wdbc": load_breast_cancer().data[:250],
     }  # fmt: skip
     for name, X in tables.items():
         for blocks in (False, True):
@@ -190,7 +203,8 @@ def judge_matrix(source: Callable, blocks: bool, n_masks: int) -> Judged:
     for seed in range(n_masks):
         X, imputer = source(seed)
         hidden = hide_entries(X, seed, blocks)
-        intervals = calibrate_completer(imputer.fit(np.where(hidden, np.nan, X)), None, prefit=True)
+        gaps = np.where(hidden, np.nan, X)
+        intervals = calibrate_completer(imputer.fit(gaps), gaps, prefit=True)
         own = imputer.predict(return_std=True)[1] / imputer.widening_
         error, scale = np.abs(intervals.completed - X), X.std(axis=0)
         ends = {level: intervals.interval(coverage=level) for level in LEVELS}
@@ -199,10 +213,15 @@ def judge_matrix(source: Callable, blocks: bool, n_masks: int) -> Judged:
             judged.who.append((t, 0 if X is source(seed)[0] else seed))
             judged.width.append(float(((ends[0.9][1] - ends[0.9][0]) / 2 / scale)[t, here].mean()))
             for level, (low, high) in ends.items():
-                widths = {"calibrated": (high - low)[t, here] / 2, "own": ndtri((1 + level) / 2) * own[t, here]}
+                widths = {
+                    "calibrated": (high - low)[t, here] / 2,
+                    "own": ndtri((1 + level) / 2) * own[t, here],
+                }
                 widths["widened"] = widths["own"] * imputer.widening_
                 for which, width in widths.items():
-                    judged.shares.setdefault((which, level), []).append(float((error[t, here] <= width).mean()))
+                    judged.shares.setdefault((which, level), []).append(
+                        float((error[t, here] <= width).mean())
+                    )
     return judged
 
 

@@ -1,33 +1,34 @@
-"""How far completed entries may be off: intervals calibrated by hiding what is known, one way for all methods.
+"""How far completed entries may be off: intervals calibrated by hiding what is known, one way for all.
 
-**Kernels.**  In each of several rounds some observed samples of each view are hidden and completed.  A hidden
-sample is left with the other views that some sample without the view has: of those that lack it one is drawn,
-and of those that have it the one with the most similar other views is hidden down to the views of both.  So
-hidden samples resemble absent ones in what they are completed from.  The score of an entry is its error in
-units of the completed diagonal,
+**Kernels.**  In each of several rounds some observed samples of each view are hidden and completed.  A
+hidden sample is left with views that a sample without the view has: one of these is drawn, and of those
+that have the view the one whose other views are most like its own is hidden down to the views of both.
+So hidden samples are completed from what absent ones are completed from.  The score of an entry is its
+error in units of the completed diagonal,
 
-    |K_it - k_it| / (u_i u_t),      u_i^2 = K_ii, at least a hundredth of the view's mean diagonal,
+    |K_it - k_it| / (u_i u_t),      u_i^2 = K_ii, at least a hundredth of the view's mean diagonal.
 
-and entries of an absent sample with observed samples, with other absent samples and with itself are kept apart.
-The model of :class:`MKMC` has deviations of its own; as units they make intervals no narrower
+Entries of an absent sample with observed samples, with other absent ones and with itself are kept apart.
+The model of MKMC has deviations of its own; as units they make intervals of real kernels no narrower
 (``benchmarks/completion_coverage.py``), so that one rule serves every method.
 
-**A matrix.**  Scores are errors of hidden entries in the model's standard deviations
-(``PMAImputer.hidden_ratios_``).
+**A matrix.**  Scores are errors of hidden entries in the model's standard deviations, of
+``PMAImputer.hidden_ratios_``.
 
-**Threshold.**  Entries of one sample are alike, so that samples are counted and not entries.  With L_t(q) the
-share of the entries of hidden sample t (with groups: of the samples of group t) whose scores exceed q, n such
-samples and L their mean, an entry lies within q units, q the least number with
+**Threshold.**  Entries of one sample are alike: samples are counted, not entries.  With L_t(q) the share of
+the entries of hidden sample t (with groups: of the samples of group t) whose scores exceed q, L their mean
+over n samples, and a = 1 - coverage, an entry lies within q units, q the least number with
 
-    L(q) + (1 - a) D / n  <=  a,      a = 1 - coverage,      D = var L_t / (a (1 - a))  at  L(q) = a,
+    L(q) + (1 - a) D / n  <=  a,      D = var L_t / (a (1 - a))  where L(q) = a;  at most 1.
 
-at most 1.  With one entry a sample, D is 1 and this is split conformal prediction, infinite if n is too small; where
-the entries of a sample go astray one by one, n samples count as n / D (Kish's design effect).  With fewer than 10 samples
-D is taken to be 1, with which the bound is one of conformal risk control (Angelopoulos, Bates, Fisch, Lei & Schuster, ICLR 2024).
+With one entry a sample, D is 1, and this is split conformal prediction, infinite if n is too small; where
+entries of a sample go astray one by one, n samples count as n / D (Kish's design effect).  D is taken to be
+1 with fewer than 10 samples: that is conformal risk control (Angelopoulos, Bates, Fisch, Lei & Schuster,
+ICLR 2024).
 
-For a sample that is absent as the hidden ones are, the expected share of its entries inside is then `coverage`.
-That is on average over samples, and approximate: hidden samples are completed without a tenth of what is known, and so
-a little worse than absent ones; D is estimated.  Nothing is promised where views are absent for what they would show.
+For a sample that is absent as the hidden ones are, the expected share of its entries inside is then
+`coverage`: on average over samples, and approximately, for D is estimated, and hidden samples are completed
+from a little less than absent ones.  Nothing is promised where views are absent for what they would show.
 """
 
 import warnings
@@ -39,9 +40,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from absentia.core import TIE_RTOL, Array, RandomState, clone_without_callbacks, make_generator
-from absentia.core.linalg import invert_permutation
-from absentia.data import KernelViews, check_square_kernels, number_groups, order_kernels
+from absentia.data import KernelViews, check_square_kernels, input_error, number_groups, order_kernels
 from absentia.methods.completion import subsample_kernels
+from absentia.methods.matrix import PMAImputer
 from absentia.methods.prediction import find_threshold
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ _MIN_DIAGONAL = 0.01  # of the view's mean diagonal, to be a unit
 _MIN_UNITS, _MIN_EFFECT = 10, 0.01  # samples to estimate a design effect from; the least there is
 _N_FOLDS = 5  # of hidden samples, to say what is reached
 _KINDS = ("observed", "absent", "itself")
+_COLUMNS = ["view", "entries", "n_hidden", "half_width", "spread", "promised", "reached", "standard_error"]
 
 
 class _Scores(NamedTuple):
@@ -79,15 +81,18 @@ class _Scores(NamedTuple):
         return find_threshold(self.values, weights / effect, coverage, n / effect) * (1 + TIE_RTOL)
 
     def measure(self, coverage: float) -> tuple[float, float]:
-        """Share of hidden entries inside, by thresholds of other samples, and its standard error."""
+        """Share of hidden entries inside, by thresholds of other samples, and its standard error.
+
+        NaN where these are too few.
+        """
         units, place = np.unique(self.unit, return_inverse=True)
         inside = np.zeros(len(self.values))
         for fold in range(_N_FOLDS):
             here = place % _N_FOLDS == fold
-            if here.any() and not here.all():
-                inside[here] = self.values[here] <= _Scores(*(x[~here] for x in self)).find_threshold(coverage)
-        if len(units) < 2:
-            return np.nan, np.nan
+            threshold = _Scores(self.values[~here], self.unit[~here]).find_threshold(coverage)
+            if not np.isfinite(threshold):
+                return np.nan, np.nan
+            inside[here] = self.values[here] <= threshold
         shares = np.bincount(place, inside) / np.bincount(place)
         return float(shares.mean()), float(shares.std(ddof=1) / np.sqrt(len(units)))
 
@@ -124,7 +129,9 @@ class CompletionIntervals:
         """
         _check_coverage(coverage)
         if not isinstance(self.completed, KernelViews):
-            half = np.where(self._observed, 0.0, self._find_threshold("", "entry", coverage) * self._units[""])
+            half, missing = np.zeros(self.completed.shape), ~self._observed
+            q = self._find_threshold("", "entry", coverage)
+            half[missing] = q * self._units[""][missing] if np.isfinite(q) else np.inf
             return self.completed - half, self.completed + half
         if view not in self.completed.names:
             raise KeyError(f"there is no view {view!r}; views are {list(self.completed.names)}")
@@ -133,9 +140,9 @@ class CompletionIntervals:
             self._find_threshold(view, kind, coverage) for kind in _KINDS
         )
         u, K = self._units[view], self.completed.block(view)
-        q = np.where(np.logical_and.outer(absent, absent), with_absent, with_observed)
-        np.fill_diagonal(q, with_itself)
-        half = np.where(np.logical_or.outer(absent, absent), q * np.outer(u, u), 0.0)
+        thresholds = np.where(np.logical_and.outer(absent, absent), with_absent, with_observed)
+        np.fill_diagonal(thresholds, with_itself)
+        half = np.where(np.logical_or.outer(absent, absent), thresholds * np.outer(u, u), 0.0)
         return K - half, K + half
 
     def table(self, coverage: float = 0.9) -> "pandas.DataFrame":
@@ -144,12 +151,11 @@ class CompletionIntervals:
         Returns
         -------
         DataFrame
-            ``view``; ``entries``: of an absent sample with "observed" or "absent" ones or with "itself" (of a
-            matrix: "entry"); ``n_hidden`` samples that it rests on (with groups: groups); ``half_width``, mean
-            over completed entries; ``spread``, the standard deviation of observed entries (of a matrix both are
-            in standard deviations of the columns); ``promised``; ``reached``: the share of the entries of a hidden
-            sample that is inside, each sample's intervals being calibrated by others, mean over these, and its
-            ``standard_error``.
+            ``view``; ``entries``, of an absent sample with "observed" or "absent" ones or with "itself" (of
+            a matrix: "entry"); ``n_hidden`` samples that it rests on (or groups); ``half_width``, mean over
+            completed entries; ``spread``, the standard deviation of observed ones (of a matrix both are in
+            standard deviations of the columns); ``promised``; ``reached``, the mean share of the entries of
+            a hidden sample that are inside intervals calibrated by others; its ``standard_error``.
         """
         import pandas as pd
 
@@ -157,15 +163,10 @@ class CompletionIntervals:
         rows = []
         for (view, kind), scores in self._scores.items():
             reached, error = scores.measure(coverage)
-            q = self._find_threshold(view, kind, coverage)
             unit, spread = self._describe_units(view, kind)
-            rows.append(
-                {
-                    "view": view, "entries": kind, "n_hidden": scores.n_units, "half_width": q * unit,
-                    "spread": spread, "promised": coverage, "reached": reached, "standard_error": error,
-                }
-            )  # fmt: skip
-        return pd.DataFrame(rows)
+            width = self._find_threshold(view, kind, coverage) * unit
+            rows.append((view, kind, scores.n_units, width, spread, coverage, reached, error))
+        return pd.DataFrame(rows, columns=_COLUMNS)
 
     def _find_threshold(self, view: str, kind: str, coverage: float) -> float:
         if self._model_is_true:
@@ -199,8 +200,7 @@ def calibrate_completer(
 ) -> CompletionIntervals:
     """Complete, and find out by hiding what is known how far completed entries may be off.
 
-    Samples of one group of `X` are hidden together.  Of more than 2500 samples so many are drawn to calibrate
-    with.
+    Samples of one group of `X` are hidden together.  Of more than 2500 samples so many are drawn for it.
 
     Parameters
     ----------
@@ -233,39 +233,36 @@ def calibrate_completer(
     >>> low.shape
     (100, 100)
     """
-    model = completer if prefit else clone_without_callbacks(completer)
     if not isinstance(X, KernelViews):
-        return _calibrate_imputer(model if prefit else model.fit(X))
+        return _calibrate_imputer(completer, X, prefit)
     X = check_square_kernels(X, "calibrate_completer")
-    completed = model.transform(X) if prefit else model.fit_transform(X)
+    completed = completer.transform(X) if prefit else clone_without_callbacks(completer).fit_transform(X)
     rng = make_generator(random_state)
     sample = subsample_kernels(X, _MAX_SAMPLES, rng)
-    parts: dict[tuple[str, str], list[_Scores]] = {}
+    nothing = _Scores(np.zeros(0), np.zeros(0, dtype=int))
+    absent = [name for name, has in zip(X.names, X.observed.T, strict=True) if not has.all()]
+    scores = {(name, kind): nothing for name in absent for kind in _KINDS}
     for round_ in _draw_rounds(sample, n_rounds, rng):
         with warnings.catch_warnings(action="ignore"):  # the fit to all says what is to be said
             done = clone_without_callbacks(completer).fit_transform(sample.hide(round_.keep))
-        for key, scores in round_.score(sample, done):
-            parts.setdefault(key, []).append(scores)
+        for key, new in round_.score(sample, done):
+            scores[key] = _Scores(*(np.append(x, y) for x, y in zip(scores[key], new, strict=True)))
         if callback is not None:
             callback()
-    absent = [name for name, has in zip(X.names, X.observed.T, strict=True) if not has.all()]
-    nothing = [_Scores(np.zeros(0), np.zeros(0, dtype=int))]
-    scores = {
-        (name, kind): _Scores(*(np.concatenate(x) for x in zip(*parts.get((name, kind), nothing), strict=True)))
-        for name in absent
-        for kind in _KINDS
-    }
     units = {name: _find_units(completed, name, X.mean_diagonal(name)) for name in X.names}
     return CompletionIntervals(completed, X.observed, units, scores)
 
 
-def _calibrate_imputer(imputer: Any) -> CompletionIntervals:
-    """Intervals of a matrix, by a fitted imputer; those of the model itself where it estimates no kernel."""
+def _calibrate_imputer(imputer: Any, X: Any, prefit: bool) -> CompletionIntervals:
+    """Intervals of a matrix; the model's own where it estimates no kernel."""
+    if not isinstance(imputer, PMAImputer):
+        raise input_error("kernels", X, type(imputer).__name__)
+    imputer = imputer if prefit else clone_without_callbacks(imputer).fit(X)
     completed, std = imputer.predict(return_std=True)
     rows, ratios = imputer.hidden_ratios_
-    given = not hasattr(imputer, "kernel_changes_")
-    unit = std / imputer.widening_
-    return CompletionIntervals(completed, std == 0, {"": unit}, {("", "entry"): _Scores(ratios, rows)}, given)
+    observed = ~np.isnan(np.asarray(X, dtype=float))
+    units, scores = {"": std / imputer.widening_}, {("", "entry"): _Scores(ratios, rows)}
+    return CompletionIntervals(completed, observed, units, scores, not hasattr(imputer, "kernel_changes_"))
 
 
 def _check_coverage(coverage: float) -> None:
@@ -282,7 +279,7 @@ def _find_units(completed: KernelViews, name: str, mean: float) -> Array:
 
 
 class _Round(NamedTuple):
-    """What one round hides: cells that stay, those that are judged (samples x views), numbers of samples."""
+    """What one round hides: which cells stay and which are judged (samples x views)."""
 
     keep: Array
     judged: Array
@@ -311,7 +308,7 @@ class _Round(NamedTuple):
 
 
 def _draw_rounds(X: KernelViews, n_rounds: int, rng: np.random.Generator) -> list[_Round]:
-    """Samples to hide of each view and in each round, at most one view of each; no sample twice in a view."""
+    """Samples to hide of each view and in each round: for one view at most, and once for each view."""
     order = order_kernels(X)
     groups = number_groups(X.groups)
     first = np.arange(len(X))  # of the samples that are hidden together, in the canonical order

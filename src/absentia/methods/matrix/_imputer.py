@@ -42,7 +42,12 @@ from absentia.methods.matrix._estimation import (
     observed_variances,
 )
 from absentia.methods.matrix._evidence import EvidenceUpdate, RowKernelUpdate, propose_updates
-from absentia.methods.matrix._holdout import MatrixImputer, calibrate_deviations, column_scale, measure_ratios
+from absentia.methods.matrix._holdout import (
+    MatrixImputer,
+    calibrate_deviations,
+    column_scale,
+    measure_ratios,
+)
 from absentia.methods.matrix._inference import (
     complete_unrelated_rows,
     draw_posterior,
@@ -163,8 +168,8 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
         with an estimated one ("estimate"), with that alone ("alone"), and with a column kernel shrunk
         towards the given one ("shrunk"); for ``row_kernel="heldout"``.
     hidden_ratios_ : tuple of arrays of shape (n_hidden,)
-        Of observed entries that were hidden for the purpose the row, numbered in the canonical order, and the
-        error in the model's own standard deviations; empty where no kernel is estimated.
+        Of observed entries that were hidden for the purpose: the row, numbered in the canonical order, and
+        the error in the model's own standard deviations.  Empty where no kernel is estimated.
     widening_ : float
         What standard deviations are multiplied by so that 95 % intervals cover 95 % of entries hidden for
         the purpose; 1 where no kernel is estimated.

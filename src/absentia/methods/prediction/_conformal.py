@@ -237,7 +237,8 @@ def find_threshold(scores: Array, weights: Array, coverage: float, n: float | No
     candidates, place = np.unique(scores[weights > 0], return_inverse=True)
     counts = np.bincount(place, weights[weights > 0], minlength=len(candidates))
     above = counts[::-1].cumsum()[::-1] - counts
-    enough = np.flatnonzero(above + 1 <= ((1 - coverage) + TIE_RTOL) * ((len(scores) if n is None else n) + 1))
+    n = len(scores) if n is None else n
+    enough = np.flatnonzero(above + 1 <= ((1 - coverage) + TIE_RTOL) * (n + 1))
     return float(candidates[enough[0]]) if len(enough) else np.inf
 
 
