@@ -126,6 +126,26 @@ def test_observed_values_are_certain_and_more_coverage_is_wider():
         np.testing.assert_allclose((low + high) / 2, K, atol=1e-12)
 
 
+def test_a_diagonal_that_is_known_is_certain():
+    """Made-up kernels have ones on it, and so have completed ones."""
+    part = one_view_or_all(made_up())
+    intervals = calibrate_completer(MeanFill("blocks"), part)
+    low, high = intervals.interval("view0")
+    np.testing.assert_allclose(np.diagonal(high - low), 0, atol=1e-9)
+    table = intervals.table()
+    assert (table.loc[table["entries"] == "itself", "half_width"] < 1e-9).all()
+
+
+def test_samples_of_long_features_have_wide_intervals():
+    """Kernel values of a sample with ten times the features are ten times as far off."""
+    size = np.where(np.arange(60) % 2, 10.0, 1.0)
+    K = made_up(60).to_dense() * np.outer(size, size)
+    part = KernelViews.from_dense(K).hide(np.arange(60)[:, None] >= np.array([20, 0, 0]))
+    low, high = calibrate_completer(MeanFill(), part).interval("view0", coverage=0.8)
+    half = (high - low)[:20, 20:] / 2
+    np.testing.assert_allclose(half[:, 1::2], 10 * half[:, ::2])
+
+
 def test_units_and_order_do_not_matter():
     truth = made_up(60)
     part = truth.hide(missingness.mcar(truth, 0.3, random_state=0))
@@ -139,7 +159,9 @@ def test_units_and_order_do_not_matter():
     low, high = one.interval(name)
     for turned, factor in ((two, 1), (three, 100)):
         for end, same in zip((low, high), turned.interval(name), strict=True):
-            np.testing.assert_allclose(same, factor * end[np.ix_(order, order)], rtol=1e-8, atol=1e-9 * factor)
+            np.testing.assert_allclose(
+                same, factor * end[np.ix_(order, order)], rtol=1e-8, atol=1e-9 * factor
+            )
     tables = [i.table().sort_values(["view", "entries"]).drop(columns="spread") for i in (one, two)]
     np.testing.assert_allclose(*(t.select_dtypes("number").to_numpy() for t in tables), rtol=1e-8)
 

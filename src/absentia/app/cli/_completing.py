@@ -310,9 +310,11 @@ def run_complete_matrix(
 ) -> None:
     """Complete a matrix and write it, its standard deviations and, if asked, a report."""
     report, std_file = options.report, _find_std_file(output, options.std)
-    earlier = std_file is not None and files.is_written_by_absentia(output, std_file)
-    replaceable = [output, std_file] if earlier else []
     end_files = _find_end_files(output, options.coverage)
+    earlier = [
+        path for path in (output, *end_files) if std_file and files.is_written_by_absentia(path, std_file)
+    ]
+    replaceable = [*earlier, std_file] if output in earlier else []
     check_outputs([file], [output, std_file, *end_files, report], options.force, replaceable)
     matrix = files.read_matrix(file)
     given = {"row_kernel": matrix.row_kernel, "col_kernel": matrix.column_kernel}
