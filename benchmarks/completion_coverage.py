@@ -37,7 +37,7 @@ from absentia import (
 from absentia.methods import _intervals
 
 LEVELS = (0.8, 0.9, 0.95)
-N_MASKS, N_DRAWS = 5, 40
+N_MASKS, N_MODEL, N_DRAWS = 5, 20, 40  # masks; matrices of the model; draws
 
 
 class Judged(NamedTuple):
@@ -271,7 +271,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     rows: list[dict[str, Any]] = []
     for name, source, blocks in matrix_sets():
-        rows.append(make_row(name, "PMA", "entry", judge_matrix(source, blocks, n_masks)))
+        n = N_MODEL if "model" in name and not options.quick else n_masks
+        rows.append(make_row(name, "PMA", "entry", judge_matrix(source, blocks, n)))
         common.table([rows[-1]])
     methods = {"MKMC": MKMC, "CVKT": CVKT, "mean": lambda: MeanFill("blocks")}
     for name, source, mask in kernel_sets():

@@ -19,12 +19,13 @@ The model of MKMC has deviations of its own; as units they make intervals of rea
 the entries of hidden sample t (with groups: of the samples of group t) whose scores exceed q, L their mean
 over n samples, and a = 1 - coverage, an entry lies within q units, q the least number with
 
-    L(q) + (1 - a) D / n  <=  a,      D = var L_t / (a (1 - a))  where L(q) = a;  at most 1.
+    L(q) + (1 - a) D / n  <=  a,      D = var L_t / (L (1 - L))  where L(q) is a or just below;  at most 1.
 
 With one entry a sample, D is 1, and this is split conformal prediction, infinite if n is too small; where
 entries of a sample go astray one by one, n samples count as n / D (Kish's design effect).  D is taken to be
-1 with fewer than 10 samples: that is conformal risk control (Angelopoulos, Bates, Fisch, Lei & Schuster,
-ICLR 2024).
+1 with fewer than 10 samples, or if nothing exceeds q there: that is conformal risk control (Angelopoulos,
+Bates, Fisch, Lei & Schuster, ICLR 2024).  An entry of two hidden samples is one of both: there pairs of
+samples are counted, half as many.
 
 For a sample that is absent as the hidden ones are, the expected share of its entries inside is then
 `coverage`: on average over samples, and approximately, for D is estimated, and hidden samples are completed
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
 #: Share of a view's samples that a round hides; share of all samples that a round hides something of.
 _HIDDEN_SHARE, _TOUCHED_SHARE = 0.1, 0.3
-_MIN_HIDDEN = 2  # samples of a view in a round: there is an entry of two absent ones then
+_MIN_HIDDEN = 4  # samples of a view in a round, if there are enough
 _MAX_SAMPLES = 2500  # of more, so many are drawn to calibrate with
 _MAX_COLUMNS = 200  # observed samples that a hidden one's entries are looked at with
 _MIN_DIAGONAL = 0.01  # of the view's mean diagonal, to be a unit
@@ -77,7 +78,8 @@ class _Scores(NamedTuple):
             order = np.argsort(self.values)
             last = np.searchsorted(np.cumsum(weights[order]), coverage * n)
             outside = np.bincount(place, self.values > self.values[order[last]]) / counts
-            effect = float(np.clip(outside.var(ddof=1) / (coverage * (1 - coverage)), _MIN_EFFECT, 1.0))
+            if (share := float(outside.mean())) > 0:
+                effect = float(np.clip(outside.var(ddof=1) / (share * (1 - share)), _MIN_EFFECT, 1.0))
         return find_threshold(self.values, weights / effect, coverage, n / effect) * (1 + TIE_RTOL)
 
     def measure(self, coverage: float) -> tuple[float, float]:
@@ -152,10 +154,11 @@ class CompletionIntervals:
         -------
         DataFrame
             ``view``; ``entries``, of an absent sample with "observed" or "absent" ones or with "itself" (of
-            a matrix: "entry"); ``n_hidden`` samples that it rests on (or groups); ``half_width``, mean over
-            completed entries; ``spread``, the standard deviation of observed ones (of a matrix both are in
-            standard deviations of the columns); ``promised``; ``reached``, the mean share of the entries of
-            a hidden sample that are inside intervals calibrated by others; its ``standard_error``.
+            a matrix: "entry"); ``n_hidden``, samples that it rests on (or groups; with "absent" ones, pairs
+            of these); ``half_width``, mean over completed entries; ``spread``, the standard deviation of
+            observed ones (of a matrix both are in standard deviations of the columns); ``promised``;
+            ``reached``, the mean share of the entries of a hidden sample that are inside intervals
+            calibrated by others; its ``standard_error``.
         """
         import pandas as pd
 
@@ -303,7 +306,11 @@ class _Round(NamedTuple):
             with_kept = np.arange(len(others)) < len(kept)
             masks = (with_kept & ~with_itself, ~with_kept & ~with_itself, with_itself)
             for kind, mask in zip(_KINDS, masks, strict=True):
-                unit = np.broadcast_to(self.unit[hidden][:, None], mask.shape)
+                unit = self.unit[hidden]
+                if kind == "absent":  # an entry is one of two samples: pairs of samples are counted
+                    first = np.unique(unit)
+                    unit = first[np.searchsorted(first, unit) // 2 * 2]
+                unit = np.broadcast_to(unit[:, None], mask.shape)
                 yield (name, kind), _Scores(error[mask], unit[mask])
 
 
@@ -324,7 +331,8 @@ def _draw_rounds(X: KernelViews, n_rounds: int, rng: np.random.Generator) -> lis
     for v in order.views:
         candidates = rng.permutation(leaders[X.observed[leaders, v]])
         wanted = rng.permutation(order.samples[~X.observed[order.samples, v]])
-        count = min(max(round(share * len(candidates)), _MIN_HIDDEN), len(candidates) - _MIN_HIDDEN)
+        count = max(round(share * len(candidates)), _MIN_HIDDEN)
+        count = min(count, len(candidates) // 2, max(len(leaders) // X.n_views, 1))
         for k in range(n_rounds * count if len(wanted) else 0):
             round_, open_ = rounds[k % n_rounds], free[k % n_rounds, candidates]
             views = X.observed[wanted[k % len(wanted)]]
