@@ -266,8 +266,10 @@ class NoPattern:
 
 
 def main() -> None:
-    options = common.parser(__doc__).parse_args()
-    n_masks = 1 if options.quick else N_MASKS
+    parser = common.parser(__doc__)
+    parser.add_argument("--masks", type=int, default=N_MASKS, help="of each set of kernels or matrices")
+    options = parser.parse_args()
+    n_masks = 1 if options.quick else options.masks
     warnings.simplefilter("ignore")
     rows: list[dict[str, Any]] = []
     for name, source, blocks in matrix_sets():
