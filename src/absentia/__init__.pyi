@@ -20,6 +20,8 @@ from absentia.methods import inspection as inspection
 from absentia.methods import models as models
 from absentia.methods._embedding import ViewEmbedding as ViewEmbedding
 from absentia.methods._embedding import embed as embed
+from absentia.methods._intervals import CompletionIntervals as CompletionIntervals
+from absentia.methods._intervals import calibrate_completer as calibrate_completer
 from absentia.methods._values import CompletedValues as CompletedValues
 from absentia.methods._values import complete_values as complete_values
 from absentia.methods.completion import CVKT as CVKT

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia import io, missingness
+from absentia import MeanFill, calibrate_completer, datasets, io, missingness
 from absentia.app.cli._completing import _is_finite
 from absentia.core import Completed, Gram
 from absentia.methods.catalogue import offered
@@ -46,6 +46,33 @@ def test_complete_says_how_it_went_and_writes_a_report(kernels, tmp_path):
         assert words in page.read_text()
     objective = np.load(out)["objective"]
     assert (np.diff(objective) <= 1e-9 * np.abs(objective).max()).all()
+
+
+def test_a_coverage_adds_low_and_high_and_says_how_far_off_values_may_be(tmp_path):
+    truth = datasets.make_multiview(60, 2, random_state=0).kernels
+    part = truth.hide(missingness.mcar(truth, 0.3, random_state=0))
+    source, out, page = tmp_path / "k.npz", tmp_path / "o.npz", tmp_path / "page.html"
+    io.write(source, part)
+    command = ("complete", source, "-o", out, "--method", "mean", "--coverage", 0.8)
+    result = run(*command, "--report", page, "--no-quality")
+    assert result.returncode == 0, result.stderr
+    assert "view0: 80 % of completed values within ±" in result.stdout.replace("\n", " ")
+    assert "How far completed values may be off" in page.read_text()
+    written = np.load(out)
+    assert written["coverage"] == 0.8
+    intervals = calibrate_completer(MeanFill(), part)
+    for v, name in enumerate(part.names):
+        low, high = intervals.interval(name, coverage=0.8)
+        np.testing.assert_allclose(written["low"][v], low, atol=1e-12)
+        np.testing.assert_allclose(written["high"][v], high, atol=1e-12)
+    assert io.read(out).observed.all()
+
+
+def test_a_coverage_that_is_none_or_has_no_place_is_refused(kernels, tmp_path):
+    out = tmp_path / "o.npz"
+    refused(run("complete", kernels, "-o", out, "--coverage", 90), "--coverage", "above 0 and below 1")
+    refused(run("complete", kernels, "-o", out, "--coverage", 0.9, "--values"), "--coverage does not apply")
+    refused(run("complete", kernels, "-o", tmp_path / "o.h5mu", "--coverage", 0.9), "--coverage", ".npz")
 
 
 def test_complete_computes_kernels_from_features(tmp_path):

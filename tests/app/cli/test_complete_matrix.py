@@ -52,6 +52,35 @@ def read_numbers(path):
 # ------------------------------------------------------------------------------------------ end to end
 
 
+def test_a_coverage_adds_tables_of_lower_and_upper_ends(tmp_path):
+    truth, X = gappy()
+    write_table(tmp_path / "t.csv", X)
+    result = run("complete", "t.csv", "-o", "o.csv", *PMA, "--coverage", 0.8, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "80 % of completed values within ±" in result.stdout
+    assert "o.low.csv" in result.stdout
+    header, ids, done = read_numbers(tmp_path / "o.csv")
+    ends = [read_numbers(tmp_path / f"o.{end}.csv") for end in ("low", "high")]
+    assert all(end[:2] == (header, ids) for end in ends)
+    (_, _, low), (_, _, high) = ends
+    seen = ~np.isnan(X)
+    for end in (low, high):
+        np.testing.assert_array_equal(end[seen], X[seen])
+    assert (low < done)[~seen].all()
+    assert (done < high)[~seen].all()
+    assert 0.65 < ((low <= truth) & (truth <= high))[~seen].mean() < 0.95
+    assert run("complete", "t.csv", "-o", "o.csv", *PMA, "--coverage", 0.9, cwd=tmp_path).returncode == 0
+    assert (read_numbers(tmp_path / "o.low.csv")[2] <= low).all()
+    (tmp_path / "o.high.csv").write_text("mine")
+    refused(run("complete", "t.csv", "-o", "o.csv", *PMA, "--coverage", 0.8, cwd=tmp_path), "o.high.csv")
+    command = ("complete", "t.csv", "-o", "o.npz", *PMA, "--coverage", 0.8)
+    assert run(*command, "--report", "r.html", cwd=tmp_path).returncode == 0
+    written = np.load(tmp_path / "o.npz")
+    np.testing.assert_allclose(written["low"], low, rtol=1e-9)
+    np.testing.assert_allclose(written["high"], high, rtol=1e-9)
+    assert "80 % of completed values within ±" in (tmp_path / "r.html").read_text()
+
+
 def test_a_table_is_completed_better_than_by_column_means_and_keeps_what_was_observed(tmp_path):
     truth, X = gappy()
     write_table(tmp_path / "t.csv", X)
@@ -141,7 +170,7 @@ def test_a_smooth_row_kernel_of_low_numerical_rank_keeps_its_part():
     X = X + 0.3 * rng.standard_normal(X.shape)
     gaps = np.where(rng.random(X.shape) < 0.04, np.nan, X)
     matrix = Matrix(gaps, np.arange(150), np.arange(8), row_kernel=K)
-    done = _completing._run_imputer(PMAImputer(row_kernel=K), matrix, "pma", check=False)
+    done = _completing._run_imputer(PMAImputer(row_kernel=K), matrix, "pma", _completing.CompleteOptions())
     assert done.imputer.model_.rows.diagonal().mean() > 0
     assert _rmse(done.X[np.isnan(gaps)], X[np.isnan(gaps)]) < 0.5
 

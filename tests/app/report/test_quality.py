@@ -4,9 +4,10 @@ import dataclasses
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from absentia.app.report import render_completion
+from absentia.app.report import describe_intervals, render_completion
 from absentia.experiment import Quality
 from helpers.report_data import make_story
 from helpers.report_pages import NASTY, Page, notes, row_cells, section
@@ -102,3 +103,46 @@ def test_on_how_many_samples_methods_were_judged_is_said():
     drawn = dataclasses.replace(quality, subsample=(3000, 50_000))
     assert drawn.subsample_note in render_completion(story_with(drawn))
     assert "judged on" not in render_completion(story_with(quality))
+
+
+# ----------------------------------------------------------------------------------------------- intervals
+
+
+def make_intervals(half_width=0.2, n_hidden=40):
+    rows = [
+        (view, kind, n_hidden, half_width * factor, 0.3, 0.9, 0.912, 0.015)
+        for view in ("view 0", NASTY)
+        for kind, factor in (("observed", 1), ("absent", 2), ("itself", 0))
+    ]
+    columns = [
+        "view",
+        "entries",
+        "n_hidden",
+        "half_width",
+        "spread",
+        "promised",
+        "reached",
+        "standard_error",
+    ]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def test_the_page_says_how_far_completed_values_may_be_off():
+    assert 'id="intervals"' not in render_completion(make_story())
+    text = render_completion(make_story(intervals=make_intervals()))
+    assert "90% are inside" in notes(section(text, "intervals"))[0]
+    rows = row_cells(text, "patterns groups")
+    assert rows[0] == ["view 0", "40", "0.200", "91.2%", "1.5", "0.400", "91.2%", "1.5", "0.300"]
+    few = render_completion(make_story(intervals=make_intervals(np.inf, 3)))
+    assert row_cells(few, "patterns groups")[0][:3] == ["view 0 few", "3", "–"]
+
+
+def test_a_sentence_for_each_view():
+    first, second = describe_intervals(make_intervals())
+    assert first == (
+        "view 0: 90 % of completed values within ±0.2 (standard deviation of observed ones 0.3); 91 % of "
+        "hidden ones were, standard error 1.5"
+    )
+    assert second.startswith(NASTY)
+    assert "too few samples to say how far 90 %" in describe_intervals(make_intervals(np.inf, 3))[0]
+    assert describe_intervals(None) == []

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from absentia.app._checks import MAX_PROCESSES, check_number
+from absentia.app._checks import MAX_PROCESSES, check_coverage, check_number
 from absentia.app._terminal import out
 from absentia.app.cli._flags import (
     DATA_HELP,
@@ -49,6 +49,10 @@ class CompleteOptions:
         With --values: fill features too that cannot be trusted, which are left empty otherwise.
     fill_gaps
         With --values: fill gaps inside observed rows too.
+    coverage
+        Also write low and high, the ends of intervals that hold for this share of completed values (0.9,
+        say), calibrated by hiding observed ones in five more fits: into the .npz file, or for a matrix in
+        .csv beside OUT, with the endings .low.csv and .high.csv.
     repair
         Make kernels that are not positive semidefinite so, by clipping or shifting eigenvalues.
     std
@@ -65,6 +69,7 @@ class CompleteOptions:
     values: Switch = False
     all_values: Switch = False
     fill_gaps: Switch = False
+    coverage: float | None = None
     repair: Literal["clip", "shift"] | None = None
     std: Path | None = None
     report: Path | None = None
@@ -113,15 +118,15 @@ def complete(
             "an input FILE and an output (-o OUT.npz) are wanted; see absentia complete --help"
         )
     check_number("--threads", options.threads, 1, MAX_PROCESSES)
+    check_coverage(options.coverage)
     entry = find(method or "cvkt", *_FAMILIES)
     parameters = read_flags(entry, flags, methods)
     kernels = options.kernels
     if options.values:
         from absentia.app.cli._completing import run_complete_values
 
-        _refuse(
-            "to --values", {"--repair": options.repair, "--std": options.std, "--report": options.report}
-        )
+        others = {"--std": options.std, "--report": options.report, "--coverage": options.coverage}
+        _refuse("to --values", {"--repair": options.repair} | others)
         if entry.family == "matrix":
             raise ValueError(f"--values is for views, and {entry.name} completes one matrix; leave one out")
         completer = "auto" if method is None and not parameters else entry.make(**parameters)

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from absentia import CompletedValues, complete_values, experiment, files
+from absentia import (
+    CompletedValues,
+    CompletionIntervals,
+    calibrate_completer,
+    complete_values,
+    experiment,
+    files,
+)
 from absentia.app import report as reporting
 from absentia.app._checks import check_ending, check_folder, check_outputs
 from absentia.app._exit_codes import STOPPED_EARLY, stop_on_interrupt
@@ -27,6 +34,9 @@ from absentia.files import Matrix
 from absentia.methods.catalogue import Entry, offered
 from absentia.methods.completion import Completer
 from absentia.methods.matrix import HeldOut, PMAImputer, hold_out
+
+if TYPE_CHECKING:
+    import pandas
 
 _BLOCK_ROWS = 256  # of a kernel are looked at together
 _HIDING_FOLDS = 5  # of observed values, to tell what completed ones are worth
@@ -44,7 +54,10 @@ def run_complete_kernels(
             f"{file}: this is one matrix, and {entry.name} completes the kernels of views; complete it "
             "with --method pma, or give an .npz file with K or view_<name>"
         )
-    check_ending(output, "the output", ".npz", *container_endings(file))
+    if options.coverage is None:
+        check_ending(output, "the output", ".npz", *container_endings(file))
+    else:
+        check_ending(output, "the output with --coverage", ".npz")
     check_outputs([file], [output, options.report], options.force)
     opened = options.source.open(file)
     for note in opened.notes:
@@ -55,13 +68,17 @@ def run_complete_kernels(
         del opened
         completed = _run_completer(completer, kernels, entry.name)
         _check_finite_kernels(file, entry.name, completed)
-        _write_kernels(file, output, entry.name, completer, kernels, completed)
+        intervals = _calibrate_kernels(completer, kernels, options.coverage)
+        _write_kernels(file, output, entry.name, completer, kernels, completed, intervals, options.coverage)
+        table = None if intervals is None else intervals.table(options.coverage or 0.9)
         if options.report is not None:
-            story = _completion_story(file, entry, completer, kernels, completed, remarks, options)
+            story = _completion_story(file, entry, completer, kernels, completed, remarks, options, table)
             reporting.save(reporting.render_completion(story), options.report)
     status = completer.status_ if isinstance(completer, Iterative) else None
     if status is not None:
         say(f"{entry.name}: {status} ({completer.n_iter_} iterations)")
+    for sentence in reporting.describe_intervals(table):
+        say(escape_text(sentence))
     say_paths(completed_kernels=output, report=options.report)
     if status == Status.STOPPED.value:
         raise SystemExit(STOPPED_EARLY)
@@ -107,6 +124,21 @@ def _run_completer(completer: Completer, kernels: KernelViews, method: str) -> K
         return completer.set_params(callback=callback).fit_transform(kernels)
 
 
+def _calibrate_kernels(
+    completer: Completer, kernels: KernelViews, coverage: float | None
+) -> CompletionIntervals | None:
+    """Intervals of completed values by hiding, if a coverage is wanted and nobody said stop."""
+    if coverage is None or getattr(completer, "status_", None) == Status.STOPPED.value:
+        return None
+    check_memory(
+        _COPIES * 2 * 8.0 * kernels.n_views * float(len(kernels)) ** 2,
+        f"intervals of all values of {len(kernels)} samples in {kernels.n_views} view(s)",
+        "leave out --coverage, or complete fewer samples",
+    )
+    with step_bar("hiding", _HIDING_FOLDS) as tick:
+        return calibrate_completer(completer, kernels, prefit=True, n_rounds=_HIDING_FOLDS, callback=tick)
+
+
 def _check_finite_kernels(file: Path, method: str, completed: KernelViews) -> None:
     """Refuse to write kernels with values that are none."""
     for name in completed.names:
@@ -134,6 +166,8 @@ def _write_kernels(
     completer: Completer,
     kernels: KernelViews,
     completed: KernelViews,
+    intervals: CompletionIntervals | None,
+    coverage: float | None,
 ) -> None:
     if output.suffix.lower() != ".npz":
         whole = files.read_mudata(file)
@@ -142,6 +176,10 @@ def _write_kernels(
     extra: dict[str, Any] = {"mask_before": kernels.observed, "method": method}
     if isinstance(completer, Iterative):
         extra["objective"] = completer.objective_
+    if intervals is not None and coverage is not None:
+        ends = [intervals.interval(name, coverage=coverage) for name in completed.names]
+        extra["low"], extra["high"] = (np.stack(end) for end in zip(*ends, strict=True))
+        extra["coverage"] = coverage
     files.write(output, completed, **extra)
 
 
@@ -153,6 +191,7 @@ def _completion_story(
     completed: KernelViews,
     remarks: Sequence[str],
     options: CompleteOptions,
+    intervals: pandas.DataFrame | None,
 ) -> reporting.CompletionStory:
     """What the report of one completion shows; errors on hidden cells too, if these are wanted."""
     method, quality = entry.name, None
@@ -170,6 +209,7 @@ def _completion_story(
         after=completed,
         warnings=list(dict.fromkeys([*list_concerns(kernels), *remarks])),
         quality=quality,
+        intervals=intervals,
         facts={
             "file": str(file),
             "method": f"{method}: {entry.when}",
@@ -252,12 +292,17 @@ def _write_text(text: str, file: BinaryIO) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _CompletedMatrix:
-    """X (n, m) completed, standard deviations, the fitted imputer (None: nothing was missing), a check."""
+    """X (n, m) completed, standard deviations, the fitted imputer (None: nothing was missing), a check.
+
+    If a coverage is wanted, also lower and upper ends, and what these are worth.
+    """
 
     X: Array
     std: Array
     imputer: PMAImputer | None = None
     held_out: HeldOut | None = None
+    ends: tuple[Array, Array] | None = None
+    intervals: pandas.DataFrame | None = None
 
 
 def run_complete_matrix(
@@ -265,9 +310,12 @@ def run_complete_matrix(
 ) -> None:
     """Complete a matrix and write it, its standard deviations and, if asked, a report."""
     report, std_file = options.report, _find_std_file(output, options.std)
-    earlier = std_file is not None and files.is_written_by_absentia(output, std_file)
-    replaceable = [output, std_file] if earlier else []
-    check_outputs([file], [output, std_file, report], options.force, replaceable)
+    end_files = _find_end_files(output, options.coverage)
+    earlier = [
+        path for path in (output, *end_files) if std_file and files.is_written_by_absentia(path, std_file)
+    ]
+    replaceable = [*earlier, std_file] if output in earlier else []
+    check_outputs([file], [output, std_file, *end_files, report], options.force, replaceable)
     matrix = files.read_matrix(file)
     given = {"row_kernel": matrix.row_kernel, "col_kernel": matrix.column_kernel}
     kernels = {name: kernel for name, kernel in given.items() if kernel is not None}
@@ -275,7 +323,7 @@ def run_complete_matrix(
     with limit_threads(options.threads, max(matrix.X.shape)), collect_warnings() as remarks:
         for sentence in _matrix_warnings(file, matrix):
             warn(sentence, AbsenceWarning)
-        completed = _run_imputer(imputer, matrix, entry.name, check=report is not None)
+        completed = _run_imputer(imputer, matrix, entry.name, options)
         if not (np.isfinite(completed.X).all() and np.isfinite(completed.std).all()):
             raise ValueError(
                 f"{file}: the completed matrix has values that are not finite; scale its columns to like "
@@ -284,11 +332,12 @@ def run_complete_matrix(
     html = None
     if report is not None:
         html = reporting.render_matrix(_matrix_story(file, entry, matrix, completed, parameters, remarks))
-    _write_matrix(output, std_file, matrix, completed, entry.name)
+    _write_matrix(output, std_file, end_files, matrix, completed, entry.name)
     if html is not None and report is not None:
         reporting.save(html, report)
     _say_how_it_went(entry.name, matrix, completed)
-    say_paths(completed_matrix=output, standard_deviations=std_file, report=report)
+    low, high = end_files or (None, None)
+    say_paths(completed_matrix=output, standard_deviations=std_file, low=low, high=high, report=report)
 
 
 def _find_std_file(output: Path, std: Path | None) -> Path | None:
@@ -300,6 +349,13 @@ def _find_std_file(output: Path, std: Path | None) -> Path | None:
     if std is not None:
         check_ending(std, "a table of standard deviations", ".csv")
     return (std or output.with_suffix(".std.csv")) if is_csv else None
+
+
+def _find_end_files(output: Path, coverage: float | None) -> list[Path]:
+    """Where lower and upper ends of intervals go, if they are wanted and not in the output."""
+    if coverage is None or output.suffix.lower() != ".csv":
+        return []
+    return [output.with_suffix(".low.csv"), output.with_suffix(".high.csv")]
 
 
 def _matrix_warnings(file: Path, matrix: Matrix) -> list[str]:
@@ -324,26 +380,40 @@ def _matrix_warnings(file: Path, matrix: Matrix) -> list[str]:
     return sentences
 
 
-def _run_imputer(imputer: PMAImputer, matrix: Matrix, method: str, check: bool) -> _CompletedMatrix:
-    """Complete, and if wanted `check` on observed entries that are hidden."""
+def _run_imputer(
+    imputer: PMAImputer, matrix: Matrix, method: str, options: CompleteOptions
+) -> _CompletedMatrix:
+    """Complete, and for a report check on observed entries that are hidden."""
+    coverage, check = options.coverage, options.report is not None
     if matrix.observed.all():
-        return _CompletedMatrix(matrix.X, np.zeros_like(matrix.X))
+        ends = None if coverage is None else (matrix.X, matrix.X)
+        return _CompletedMatrix(matrix.X, np.zeros_like(matrix.X), ends=ends)
     with step_bar(method, 2 if check else 1) as tick:
         X, std = imputer.fit(matrix.X).predict(return_std=True)
+        completed = _CompletedMatrix(X, std, imputer)
+        if coverage is not None:
+            intervals = calibrate_completer(imputer, matrix.X, prefit=True)
+            ends, table = intervals.interval(coverage=coverage), intervals.table(coverage)
+            completed = replace(completed, ends=ends, intervals=table)
         tick()
-        if not check:
-            return _CompletedMatrix(X, std, imputer)
-        held_out = hold_out(imputer, matrix.X)
-        tick()
-    return _CompletedMatrix(X, std, imputer, held_out)
+        if check:
+            completed = replace(completed, held_out=hold_out(imputer, matrix.X))
+            tick()
+    return completed
 
 
 def _write_matrix(
-    output: Path, std_file: Path | None, matrix: Matrix, completed: _CompletedMatrix, method: str
+    output: Path,
+    std_file: Path | None,
+    end_files: Sequence[Path],
+    matrix: Matrix,
+    completed: _CompletedMatrix,
+    method: str,
 ) -> None:
     if std_file is not None:
-        files.write_csv(output, matrix, completed.X)
-        files.write_csv(std_file, matrix, completed.std)
+        tables = {output: completed.X, std_file: completed.std}
+        for path, table in (tables | dict(zip(end_files, completed.ends or (), strict=True))).items():
+            files.write_csv(path, matrix, table)
         return
     arrays = {
         "X": completed.X,
@@ -353,6 +423,8 @@ def _write_matrix(
         "column_names": matrix.column_names,
         "method": method,
     }
+    if completed.ends is not None:
+        arrays["low"], arrays["high"] = completed.ends
     files.write_arrays(output, arrays)
 
 
@@ -370,6 +442,8 @@ def _say_how_it_went(method: str, matrix: Matrix, completed: _CompletedMatrix) -
             f"{len(completed.held_out.truth)} observed entries hidden and predicted: RMSE {own:.3f}, of "
             f"column means {mean:.3f} (in standard deviations of the columns)"
         )
+    for sentence in reporting.describe_intervals(completed.intervals):
+        say(sentence)
 
 
 def _matrix_story(
@@ -396,6 +470,7 @@ def _matrix_story(
         after=completed.X,
         std=completed.std,
         held_out=completed.held_out,
+        intervals=completed.intervals,
         warnings=list(dict.fromkeys(remarks)),
         facts={
             "file": str(file),

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +32,9 @@ from absentia.core.svg import Markup, fill
 from absentia.data import KernelViews
 from absentia.data.statistics import mcnemar
 from absentia.experiment import Quality
+
+if TYPE_CHECKING:
+    import pandas
 
 _FEW = 10  # hidden cells, or completed rows, below which a number says little
 _MIN_SIDE = 64  # pixels of a map, however many there are
@@ -64,6 +68,8 @@ class CompletionStory:
         As in :class:`PredictionStory`.
     quality : Quality, optional
         Errors on cells that were hidden on purpose, of the method and of others.
+    intervals : DataFrame, optional
+        What intervals of completed values are worth: ``CompletionIntervals.table``.
     """
 
     title: str
@@ -74,6 +80,7 @@ class CompletionStory:
     warnings: Sequence[str] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
     quality: Quality | None = None
+    intervals: "pandas.DataFrame | None" = None
 
     @property
     def names(self) -> Sequence[str]:
@@ -97,6 +104,7 @@ def render_completion(story: CompletionStory) -> str:
     sections = [
         make_presence_section(story),
         _make_quality_section(story),
+        _make_interval_section(story.intervals),
         _make_kernels_section(story),
         make_reading_section(_READING, story.facts),
     ]
@@ -272,7 +280,80 @@ def _summarise_errors(quality: Quality, chosen: str) -> Iterator[Row]:
             yield few_row(name_cell(format_count(n_left, "other view")), cells, here.sum() < _FEW)
 
 
-# ---------------------------------------------------------------------------------- --------------- kernels
+# ----------------------------------------------------------------------------------------------- intervals
+
+
+def describe_intervals(table: "pandas.DataFrame | None") -> list[str]:
+    """A sentence for each view, or of a matrix: how far completed values may be off, and what is reached.
+
+    `table` is that of ``CompletionIntervals``; of kernels, values with observed samples are told.
+    """
+    sentences = []
+    rows: list[dict[str, Any]] = [] if table is None else table.to_dict("records")  # type: ignore[assignment]
+    for row in rows:
+        if row["entries"] not in ("observed", "entry"):
+            continue
+        where, promised = f"{row['view']}: " if row["view"] else "", f"{100 * row['promised']:g} %"
+        if not math.isfinite(row["half_width"]):
+            rest = f"{row['n_hidden']} could be hidden"
+            sentences.append(f"{where}too few samples to say how far {promised} of values are off: {rest}")
+            continue
+        unit = " standard deviations of the column" if row["entries"] == "entry" else ""
+        text = f"{where}{promised} of completed values within ±{row['half_width']:.3g}{unit}"
+        if not unit:
+            text += f" (standard deviation of observed ones {row['spread']:.3g})"
+        if row["n_hidden"]:
+            text += f"; {100 * row['reached']:.0f} % of hidden ones were, standard error "
+            text += f"{100 * row['standard_error']:.1f}"
+        sentences.append(text)
+    return sentences
+
+
+def _make_interval_section(table: "pandas.DataFrame | None") -> Section | None:
+    """How wide intervals of completed values have to be, and how many hidden values were inside."""
+    if table is None or table.empty:
+        return None
+    promised = f"{100 * table['promised'].iloc[0]:g}%"
+    rows = []
+    records: dict[Any, Any] = table.set_index(["view", "entries"]).to_dict("index")
+    for name in table["view"].unique():
+        cells, n_hidden = [], records[name, "observed"]["n_hidden"]
+        for kind in ("observed", "absent"):
+            record = records[name, kind]
+            cells.append(format_number(record["half_width"]))
+            cells += _format_reached(record["reached"], record["standard_error"])
+        spread = format_number(records[name, "observed"]["spread"])
+        row = [format_number(int(n_hidden)), *cells, spread]
+        rows.append(few_row(name_cell(str(name), 32), row, n_hidden < _FEW))
+    columns: list[str | Column] = ["View", "Hidden samples"]
+    for kind in ("observed", "absent"):
+        beside = f"with {kind} samples"
+        words = ("Within ±", "Reached", "s.e.")
+        columns += [Column(word, note=beside, full=f"{word}, {beside}") for word in words]
+    columns.append(Column("Spread", full="Standard deviation of observed values"))
+    lead = (
+        f"Intervals of completed values, made so that of a sample {promised} are inside. To know how wide "
+        "they have to be, observed samples were hidden, each left with such views as absent ones have, and "
+        "completed."
+    )
+    explanation = (
+        "Within ±: half the width, mean over completed values. Reached: the share of a hidden sample's "
+        "values inside intervals that other hidden samples made, and its standard error (s.e.) by samples. "
+        "Spread: the standard deviation of observed values; an interval that is much wider says nothing. A "
+        "dash: too few samples could be hidden. The file has the ends as low and high. If views are absent "
+        "for what they would show, completed values may be further off."
+    )
+    blocks = [make_table("Intervals by view", columns, rows, "patterns groups"), note(explanation)]
+    return Section("intervals", "How far off", "How far completed values may be off", lead, blocks)
+
+
+def _format_reached(reached: float, error: float) -> list[str]:
+    if not math.isfinite(reached):
+        return [DASH, DASH]
+    return [f"{100 * reached:.1f}%", f"{100 * error:.1f}"]
+
+
+# ------------------------------------------------------------------------------------------------- kernels
 
 
 def _make_kernels_section(story: CompletionStory) -> Section:

@@ -3,9 +3,11 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from absentia.app.report._completion import describe_intervals
 from absentia.app.report._format import (
     format_count,
     format_number,
@@ -36,6 +38,9 @@ from absentia.core.svg import Markup, fill
 from absentia.data.statistics import mcnemar
 from absentia.methods.matrix import HeldOut
 
+if TYPE_CHECKING:
+    import pandas
+
 _FEW = 10  # hidden entries below which a column's error says little
 _MAX_COLUMNS = 40
 _WITHIN = 2.0  # standard deviations
@@ -43,8 +48,8 @@ _EXPECTED = math.erf(_WITHIN / math.sqrt(2))  # share of a normal distribution w
 _READING = {
     "Completed is not measured": "Completed entries are expected values given the observed ones. They "
     "vary less than measurements would; where nothing else helps they are the column's mean.",
-    "Standard deviations": "They say how far off a completed entry may be if the model is right; of "
-    "observed entries they are zero. They do not allow for kernels estimated wrongly.",
+    "Standard deviations": "They say how far off a completed entry may be; of observed entries they are "
+    "zero. Where a kernel was estimated they are widened until they cover 95% of entries hidden for it.",
     "Held-out entries": "Hidden entries were chosen at random among the observed. If values are missing "
     "for a reason of their own, say because they were large, the missing ones may be harder.",
     "Column mean": "The baseline: every hidden entry is predicted to be the mean of what is left of its "
@@ -65,6 +70,8 @@ class MatrixStory:
     after, std : (n, m)
         Completed, and standard deviations, zero where observed.
     held_out : HeldOut, optional
+    intervals : DataFrame, optional
+        What intervals of completed entries are worth: ``CompletionIntervals.table``.
     warnings, facts
         As in :class:`PredictionStory`.
     """
@@ -77,6 +84,7 @@ class MatrixStory:
     after: Array
     std: Array
     held_out: HeldOut | None = None
+    intervals: "pandas.DataFrame | None" = None
     warnings: Sequence[str] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
 
@@ -157,6 +165,7 @@ def _make_check_section(story: MatrixStory) -> Section | None:
         "each column, so that columns count alike."
     )
     verdicts = [_compare_with_mean(story, *errors.values()), _judge_deviations(story.method, held_out)]
+    verdicts += [f"{sentence}." for sentence in describe_intervals(story.intervals)]
     blocks = [table, sentences(verdicts), *_make_column_table(story, held_out)]
     return Section("check", "Held-out check", "How well it works here", lead, blocks)
 

@@ -51,7 +51,7 @@ class Holdout:
         A sample all of whose views would be hidden keeps them: nothing could be said of it.
         """
         rng = make_generator(random_state)
-        X = X if max_samples is None else _subsample(X, max_samples, rng)
+        X = X if max_samples is None else subsample_kernels(X, max_samples, rng)
         order = order_kernels(X)
         in_order = np.ix_(order.samples, order.views)
         keep = np.empty_like(X.observed)
@@ -124,7 +124,7 @@ class Holdout:
         return evaluate_path(path, lambda value: self.error(complete(value)), patience, hopeless)
 
 
-def _subsample(X: KernelViews, max_samples: int, rng: np.random.Generator) -> KernelViews:
+def subsample_kernels(X: KernelViews, max_samples: int, rng: np.random.Generator) -> KernelViews:
     """At most so many samples, the same ones in whatever order they come; they stay in that order."""
     if len(X) <= max_samples:
         return X

@@ -283,7 +283,7 @@ class AdditiveModel(Iterative, Estimator):
         """Take away what an earlier fit left and this one may not have."""
         iteration = ("n_iter_", "kernel_changes_", "converged_", "status_")
         chosen = ("gamma_", "gamma_curve_", "label_covariance_curve_")
-        for name in (*iteration, *chosen, "log_marginal_likelihood_", "widening_"):
+        for name in (*iteration, *chosen, "log_marginal_likelihood_", "hidden_ratios_", "widening_"):
             self.__dict__.pop(name, None)
 
     def _set_convergence(self, solution: Solution[Any]) -> None:

@@ -31,6 +31,7 @@ from sklearn.base import TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia.core import Array, Estimator, argmin_key, clone_without_callbacks, make_generator, warn
+from absentia.core.linalg import invert_permutation
 from absentia.data import AbsenceWarning, order_tables
 
 #: Fraction of the observed entries that is hidden.
@@ -111,24 +112,39 @@ def _heldout_curve(
 # ---------------------------------------------------------------------------------------------- calibration
 
 
-def calibrate_deviations(
+def measure_ratios(
     X: Array, predict: Callable[[Array], tuple[Array, Array]], *, seed: int, unit: Array
-) -> float:
-    """What standard deviations are multiplied by, 1 or more, because kernels were estimated.
+) -> tuple[Array, Array]:
+    """Errors of observed entries that are hidden, in the standard deviations that are said of them.
 
-    The posterior takes estimated kernels for true, and is too sure.  So entries are hidden, and
-    ``predict(X)`` completes X without them and gives standard deviations; the factor is the least with
-    which 95 % of the intervals cover, of one entry more than were hidden (split conformal prediction).
+    ``predict(X)`` completes X (n, m) without them and gives standard deviations.
+
+    Returns
+    -------
+    rows : int array of shape (n_hidden,)
+        The row of each hidden entry, numbered in the canonical order.
+    ratios : array of shape (n_hidden,)
+        Absolute errors over standard deviations.
     """
-    ratios = np.zeros(0)
+    numbers = invert_permutation(order_tables(X.shape, [(X / unit, (0, 1))])[0])
+    rows, ratios = np.zeros(0, dtype=int), np.zeros(0)
     for k in range(_MAX_FITS):
         hidden = _select_hidden(X / unit, seed + k)
         if len(ratios) < _ENOUGH_HIDDEN and hidden.any():
             with _ignore_warnings():
                 predicted, std = predict(np.where(hidden, np.nan, X))
-            least_std = _MIN_SCALE * unit[hidden.nonzero()[1]]
-            errors = np.abs(predicted - X)[hidden] / np.maximum(std[hidden], least_std)
-            ratios = np.append(ratios, errors)
+            i, j = hidden.nonzero()
+            errors = np.abs(predicted - X)[hidden] / np.maximum(std[hidden], _MIN_SCALE * unit[j])
+            rows, ratios = np.append(rows, numbers[i]), np.append(ratios, errors)
+    return rows, ratios
+
+
+def calibrate_deviations(ratios: Array) -> float:
+    """What standard deviations are multiplied by, 1 or more, because kernels were estimated.
+
+    The posterior takes estimated kernels for true, and is too sure.  The factor is the least with which
+    95 % of the intervals cover, of one entry more than were hidden (split conformal prediction).
+    """
     if len(ratios) < _MIN_HIDDEN:
         warn(
             f"only {len(ratios)} entries could be hidden, too few to tell how much wider standard "

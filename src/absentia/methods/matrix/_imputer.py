@@ -42,7 +42,12 @@ from absentia.methods.matrix._estimation import (
     observed_variances,
 )
 from absentia.methods.matrix._evidence import EvidenceUpdate, RowKernelUpdate, propose_updates
-from absentia.methods.matrix._holdout import MatrixImputer, calibrate_deviations, column_scale
+from absentia.methods.matrix._holdout import (
+    MatrixImputer,
+    calibrate_deviations,
+    column_scale,
+    measure_ratios,
+)
 from absentia.methods.matrix._inference import (
     complete_unrelated_rows,
     draw_posterior,
@@ -162,6 +167,9 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
         Root mean square error of the hidden entries, in units of `scale_`, without a row kernel ("none"),
         with an estimated one ("estimate"), with that alone ("alone"), and with a column kernel shrunk
         towards the given one ("shrunk"); for ``row_kernel="heldout"``.
+    hidden_ratios_ : tuple of arrays of shape (n_hidden,)
+        Of observed entries that were hidden for the purpose: the row, numbered in the canonical order, and
+        the error in the model's own standard deviations.  Empty where no kernel is estimated.
     widening_ : float
         What standard deviations are multiplied by so that 95 % intervals cover 95 % of entries hidden for
         the purpose; 1 where no kernel is estimated.
@@ -261,10 +269,10 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
         return np.where(np.isnan(self._X), draws, self._X)
 
     @cached_property
-    def widening_(self) -> float:
+    def hidden_ratios_(self) -> tuple[Array, Array]:
         check_is_fitted(self, "completed_")
         if not hasattr(self, "kernel_changes_"):
-            return 1.0  # no kernel was estimated
+            return np.zeros(0, dtype=int), np.zeros(0)  # no kernel was estimated
         fixed = self._chosen_parameters() | {"inference": "exact", "random_state": self._seed}
 
         def predict(X: Array) -> tuple[Array, Array]:
@@ -272,7 +280,12 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
             return part.completed_, part._std()
 
         with limit_threads_if_small(max(self._X.shape)):
-            return calibrate_deviations(self._X, predict, seed=self._seed, unit=column_scale(self._X))
+            return measure_ratios(self._X, predict, seed=self._seed, unit=column_scale(self._X))
+
+    @cached_property
+    def widening_(self) -> float:
+        check_is_fitted(self, "completed_")
+        return calibrate_deviations(self.hidden_ratios_[1]) if hasattr(self, "kernel_changes_") else 1.0
 
     def _chosen_parameters(self) -> dict[str, Any]:
         """Parameters with which what was chosen is fitted without choosing."""

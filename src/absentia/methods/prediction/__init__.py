@@ -10,6 +10,7 @@ from absentia.methods.prediction._conformal import (
     HeldOutScores,
     Regions,
     can_calibrate,
+    find_threshold,
 )
 from absentia.methods.prediction._early_fusion import EarlyFusionClassifier, EarlyFusionRegressor
 from absentia.methods.prediction._export import export_estimator, is_sum

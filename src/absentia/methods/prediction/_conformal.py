@@ -222,12 +222,12 @@ def can_calibrate(estimator: Any) -> bool:
         return False
 
 
-def find_threshold(scores: Array, weights: Array, coverage: float) -> float:
+def find_threshold(scores: Array, weights: Array, coverage: float, n: float | None = None) -> float:
     """The smallest score that at most a share ``1 - coverage`` of n samples and a new one exceed.
 
     The new one is taken to exceed it.  With weights one it is the ``ceil(coverage (n + 1))``-th smallest
     score; with others those above are counted by their weights, and only scores of positive weight are
-    candidates.  Infinite if n is too small.
+    candidates.  Infinite if n is too small; it is the number of scores where it is not given.
 
     Examples
     --------
@@ -237,7 +237,8 @@ def find_threshold(scores: Array, weights: Array, coverage: float) -> float:
     candidates, place = np.unique(scores[weights > 0], return_inverse=True)
     counts = np.bincount(place, weights[weights > 0], minlength=len(candidates))
     above = counts[::-1].cumsum()[::-1] - counts
-    enough = np.flatnonzero(above + 1 <= ((1 - coverage) + TIE_RTOL) * (len(scores) + 1))
+    n = len(scores) if n is None else n
+    enough = np.flatnonzero(above + 1 <= ((1 - coverage) + TIE_RTOL) * (n + 1))
     return float(candidates[enough[0]]) if len(enough) else np.inf
 
 
