@@ -53,6 +53,7 @@ from absentia.data._presence import (
     check_observed,
     default_names,
     input_error,
+    name_pattern,
     warn_of_unlinked,
 )
 from absentia.data._tables import ID_COLUMNS, id_labels
