@@ -56,5 +56,6 @@ from absentia.data._presence import (
     name_pattern,
     warn_of_unlinked,
 )
+from absentia.data._summary import DataSummary, FeatureSummary, dense_chunks
 from absentia.data._tables import ID_COLUMNS, id_labels
 from absentia.data._views import Views

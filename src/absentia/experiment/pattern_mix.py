@@ -37,7 +37,7 @@ from absentia.tasks import Interval, Metric, Task, normal_interval
 if TYPE_CHECKING:
     import pandas as pd
 
-PRIOR_SAMPLES = 4.0  # k
+PRIOR_SAMPLES = 1.0  # k
 FEW_SAMPLES = 10  # of a pattern, fewer of which are worth a sentence
 _NOTABLE_SHARE = 0.01  # of a mix
 _MAX_NAMED = 3  # patterns in a sentence
