@@ -137,6 +137,7 @@ class Comparison:
         """
         if isinstance(new, Mapping) and any(np.ndim(value) for value in new.values()):
             new = Views.from_dict(new)
+        self.study.check_weighable()
         return self.study.weigh_patterns(make_mix(new, self.study.data.data.names))
 
     def best_estimator(self) -> Any:

@@ -199,8 +199,8 @@ class MixScores:
         few = [p for p in self.patterns if 0 < p.judged < FEW_SAMPLES and p.new >= _NOTABLE_SHARE]
         if few:
             share = sum(pattern.new for pattern in few)
-            words = f"{_list_patterns(few)}: fewer than {FEW_SAMPLES} samples of each were judged"
-            said.append(f"{share:.0%} of the new mix rests on little: {words}.")
+            words = f"Of {share:.0%} of the new mix fewer than {FEW_SAMPLES} samples by pattern were judged"
+            said.append(f"{words}: {_list_patterns(few)}.")
         if self.unknown:
             said.append(self._say_unknown(row))
         return tuple(said)
@@ -245,8 +245,8 @@ def _list_patterns(patterns: Sequence[PatternShare]) -> str:
     """The most frequent patterns with their shares, and how many more there are."""
     ordered = sorted(patterns, key=lambda pattern: -pattern.new)
     words = [f"{pattern.words} ({pattern.new:.1%})" for pattern in ordered[:_MAX_NAMED]]
-    more = [f"{len(ordered) - _MAX_NAMED} more"] if len(ordered) > _MAX_NAMED else []
-    return "; ".join(words + more)
+    more = f" and {len(ordered) - _MAX_NAMED} more" if len(ordered) > _MAX_NAMED else ""
+    return ", ".join(words) + more
 
 
 # ------------------------------------------------------------------------------------------- estimation

@@ -195,8 +195,17 @@ class Study:
         own = [record for record in found.values() if record.trial["kind"] in self._kinds]
         return ComparisonSummary(self.data, self.design, own, self._wanted(self._kinds[0]))
 
+    def check_weighable(self) -> None:
+        """Refuse scores that are not made of those of single samples, which patterns cannot weight."""
+        if self.data.kind in ("survival", "completion"):
+            raise ValueError(
+                f"scores of {self.data.kind} are of pairs, not of single samples, and cannot be weighted "
+                "to other patterns; classes, numbers and several labels can"
+            )
+
     def weigh_patterns(self, mix: PatternMix) -> MixScores:
         """What the records say of scores under another mix of patterns of views."""
+        self.check_weighable()
         return weigh_patterns(self._summarise(self.records.of(self.trials)), mix)
 
     def _wanted(self, main: str) -> dict[str, int]:

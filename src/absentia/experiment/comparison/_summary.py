@@ -316,10 +316,6 @@ def _average_repeats(
 def weigh_patterns(summary: ComparisonSummary, mix: PatternMix) -> MixScores:
     """Scores of all methods if samples came in another mix of patterns of views."""
     data, task = summary.data, summary.data.task
-    if data.kind in ("survival", "completion"):
-        raise ValueError(
-            f"scores of {data.kind} are not those of single samples, and cannot be weighted by patterns"
-        )
     statistics = {
         row.method: means
         for row in summary.rows

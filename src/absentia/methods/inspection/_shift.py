@@ -44,7 +44,7 @@ _ROUNDING = 1e-6  # of a range, by which values may lie outside
 _MIN_FAR = 0.05  # share of the new values that are far outside, from which on that counts
 _MIN_OUTSIDE, _MIN_CELLS = 0.2, 100  # share of all values of a view, if so many came, that is outside
 _MAX_NAMED = 3
-_ALL = "all features"
+_ALL = "(all features)"
 #: What is compared, the most important first.
 KINDS = ("pattern", "column", "range", "location", "view", "missing")
 _COLUMNS = (
@@ -287,8 +287,10 @@ def _describe(
         said = f"{whose} have a pattern that no training sample has: {_join(words)}."
         yield Remark("pattern", said)
     yield from columns
+    beyond = set(notable.loc[notable["name"] == _ALL, "view"])  # which speaks for their means too
     for kind, say in (("range", _say_range), ("location", _say_location)):
-        for view, rows in notable[notable["kind"] == kind].groupby("view", sort=False):
+        own = notable[(notable["kind"] == kind) & ((kind == "range") | ~notable["view"].isin(beyond))]
+        for view, rows in own.groupby("view", sort=False):
             compared = (table["kind"] == kind) & (table["view"] == view) & (table["name"] != _ALL)
             yield Remark(kind, f"view {view!r}: {say(rows, int(compared.sum()))}.")
     for row in notable[notable["kind"] == "view"].to_dict("records"):
@@ -302,9 +304,7 @@ def _describe(
 def _say_range(rows: "pandas.DataFrame", n_features: int) -> str:
     whole = rows[rows["name"] == _ALL]
     if len(whole):
-        return (
-            f"{whole['effect'].iloc[0]:.0%} of all values are outside the training range of their feature"
-        )
+        return f"{whole['effect'].iloc[0]:.0%} of all values are outside the training range"
     words = [f"{show_id(name)} ({share:.0%} of samples)" for name, share in _pairs(rows)]
     return f"{len(rows)} of {n_features} features are outside their training range: {_join(words)}"
 
