@@ -17,8 +17,9 @@ variance is that of the samples and that of a pattern around those that are lent
           + \sum_p q_p^2 \Bigl(\frac{k}{n_p + k}\Bigr)^2 \frac{\operatorname{var}_{a_p}(g)}{k + 1}
 
 where :math:`\phi = 1 / R + K / (K - 1)` of :math:`R` repeats of :math:`K` folds is what the corrected
-resampled t test adds for models that share training samples.  Shares of samples that are right get at least
-the variance with two more right and two more wrong (Agresti and Coull): all right may have been luck.
+resampled t test adds for models that share training samples.  Where the score is a share of samples that
+are right, the interval also holds that of two more right and two more wrong (Agresti and Coull): all right
+may have been luck.
 
 Of patterns that no sample had when methods were judged nothing is known.  Scores are of the others, and
 bounds say what is least and most if these are all wrong or all right.
@@ -340,17 +341,19 @@ class _Weighting(NamedTuple):
         )
         return float(np.sqrt(self.overlap * (each**2).sum() + self.lent @ between))
 
-    def least_error(self, value: float, shares: Array, metric: Metric) -> float:
-        """Agresti and Coull's standard error, where the score is a share of samples; else zero.
+    def add_luck(self, value: float, shares: Array, metric: Metric) -> tuple[float, float]:
+        """A share of samples, two more of which are right and two wrong, and its standard error.
+
+        Other scores stay as they are, without an error.
 
         Of the change between two mixes `shares` (P,) are the difference of theirs.
         """
         spread = self.overlap * ((shares @ self.within) ** 2).sum() + self.lent @ shares**2
         if not metric.share or metric.range[0] < 0 or spread == 0:
-            return 0.0
+            return value, 0.0
         n = 1 / spread
         share = (n * value + 2) / (n + 4)
-        return float(np.sqrt(share * (1 - share) / (n + 4)))
+        return share, float(np.sqrt(share * (1 - share) / (n + 4)))
 
 
 def _weigh_method(
@@ -369,11 +372,12 @@ def _weigh_method(
     if now is None or then is None:
         return None
     error = weighting.find_error((shares, then.influence))
-    error = max(error, weighting.least_error(then.value, shares, metric))
-    expected = normal_interval(then.value, error, *metric.range)
+    luck = normal_interval(*weighting.add_luck(then.value, shares, metric), *metric.range)
+    _, low, high = normal_interval(then.value, error, *metric.range)
+    expected = Interval(then.value, min(low, luck.low), max(high, luck.high))
     sign = 1.0 if metric.higher else -1.0
     moved = weighting.find_error((shares, then.influence), (here, -now.influence))
-    moved = max(moved, weighting.least_error(then.value, shares - here, metric))
+    moved = max(moved, weighting.add_luck(then.value, shares - here, metric)[1])
     change = normal_interval(sign * (then.value - now.value), moved, -np.inf, np.inf)
     unknown = 1 - float(mixes[1].sum())
     ends = task.bound_scores(y, statistics, weights, unknown) if unknown > 1e-9 else {}
