@@ -152,9 +152,9 @@ def compare(
     from absentia.experiment.engine import Pool
 
     study, notes = studies.make_study(data, labels, source, kernels, options, output)
+    mix = studies.read_mix(patterns, source, study)
     for note in notes:
         say(escape_text(note))
-    mix = studies.read_mix(patterns, source, study)
     if dry_run:
         return studies.say_how_much(study, count_jobs(jobs, study.data.data), retry)
     explain_kept(lambda: studies.describe_kept_trials(study))
