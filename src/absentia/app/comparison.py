@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from numbers import Integral
 from pathlib import Path
@@ -26,12 +26,14 @@ from absentia.experiment.comparison import (
     open_study,
 )
 from absentia.experiment.engine import Pool
+from absentia.experiment.pattern_mix import make_mix
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from absentia.experiment.comparison import TaskData
     from absentia.experiment.learning_curve import LearningCurve
+    from absentia.experiment.pattern_mix import MixScores
     from absentia.experiment.results import ComparisonResults, Recommendation
 
 _DATA_COPIES, _SPARE_BYTES = 5, 2**29  # of the data, and beside them, that a process may take
@@ -118,6 +120,25 @@ class Comparison:
         if self.results.learning_curve is None:
             raise ValueError("no learning curve was asked for: compare(..., learning_curve=True)")
         return self.results.learning_curve
+
+    def weigh_patterns(self, new: Any) -> MixScores:
+        """Scores to expect if samples come in another mix of patterns: ``.sentences``, ``.table()``.
+
+        Parameters
+        ----------
+        new : Views, KernelViews, dict of tables, DataFrame, or mapping of patterns to shares
+            New samples, whose patterns are counted; or shares, ``{"mrna+mirna": 0.7, "mrna": 0.3}``, a
+            pattern being its views' names joined by +; or a table of pattern and share, or of share and
+            a column of 0 and 1 for each view.
+
+        Returns
+        -------
+        MixScores
+        """
+        if isinstance(new, Mapping) and any(np.ndim(value) for value in new.values()):
+            new = Views.from_dict(new)
+        self.study.check_weighable()
+        return self.study.weigh_patterns(make_mix(new, self.study.data.data.names))
 
     def best_estimator(self) -> Any:
         """The recommended method, fitted to all samples; of completion the completer."""

@@ -50,6 +50,8 @@ from absentia.data._presence import (
     check_observed,
     default_names,
     input_error,
+    name_pattern,
     warn_of_unlinked,
 )
+from absentia.data._summary import DataSummary, FeatureSummary, dense_chunks
 from absentia.data._views import Views

@@ -396,6 +396,20 @@ def _bar(share: float, width: int = 20) -> str:
 # --------------------------------------------------------------------------------------- what absence means
 
 
+def name_pattern(present: Any, names: Sequence[str]) -> str:
+    """Which of the views `names` are `present`, in words: every view, only a, without b, c; no view.
+
+    Examples
+    --------
+    >>> name_pattern([True, False, True], ["age", "mri", "blood"])
+    'without mri'
+    """
+    there = [name for name, has in zip(names, present, strict=True) if has]
+    if len(there) < 2 or len(there) == len(names):
+        return ("every view" if len(there) == len(names) else f"only {there[0]}") if there else "no view"
+    return "without " + ", ".join(name for name in names if name not in there)
+
+
 def warn_of_unlinked(X: Any, *, chained: bool) -> None:
     """Warn of absent cells of kernels that can only be filled with the mean.
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from absentia.core import Array
 from absentia.experiment.learning_curve import LearningCurve
+from absentia.experiment.pattern_mix import MixScores
 from absentia.tasks import Interval, Metric
 
 
@@ -181,6 +182,8 @@ class ComparisonResults:
         True classes in rows, out-of-fold predictions of the first repeat in columns.
     completion : ComparisonResults, optional
         Beside predictions: how well hidden cells are completed.
+    weighted : MixScores, optional
+        Scores under another mix of patterns.
     done, wanted : int
         Trials.
     warnings : sequence of str
@@ -207,6 +210,7 @@ class ComparisonResults:
     classes: Sequence[str] = ()
     confusion: Mapping[str, Array] = field(default_factory=dict)
     completion: "ComparisonResults | None" = None
+    weighted: MixScores | None = None
     done: int = 0
     wanted: int = 0
     warnings: Sequence[str] = ()

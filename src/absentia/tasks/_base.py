@@ -76,6 +76,13 @@ class Predictions(NamedTuple):
         return cls(values, np.concatenate(proba)[order] if len(proba) == len(parts) else None)
 
 
+class WeightedScore(NamedTuple):
+    """A score of samples that weigh differently, and how much it rises with the weight of each (n,)."""
+
+    value: float
+    influence: Array
+
+
 class PreparedTargets(NamedTuple):
     """Positions of the samples that can be learned from, their targets, and names of classes or labels."""
 
@@ -296,6 +303,20 @@ class Task:
     def average_scores(self, values: Array) -> float:
         """The pattern's metric out of :meth:`sample_scores`."""
         return float(values.mean())
+
+    def sample_statistics(self, y: Array, values: Array) -> Array:
+        """What :meth:`weigh_scores` is made of, (n, columns), to be averaged over repeats."""
+        raise NotImplementedError
+
+    def weigh_scores(self, y: Array, statistics: Array, weights: Array) -> dict[str, WeightedScore]:
+        """By metric the score if samples weigh that much (n,), in all 1; those that can be told of it."""
+        return {}
+
+    def bound_scores(
+        self, y: Array, statistics: Array, weights: Array, unknown: float
+    ) -> dict[str, tuple[float, float]]:
+        """Least and largest score if nothing is known of a share of the samples, where there are bounds."""
+        return {}
 
     def check_predictions(self, predicted: Array, n_names: int) -> bool:
         """Whether numbers can be predictions; `n_names` classes or labels there are."""

@@ -11,7 +11,15 @@ import numpy as np
 
 from absentia.core import Array
 from absentia.data import KernelViews, Views
-from absentia.tasks._base import Interval, Metric, Predictions, Task, jackknife_error, normal_interval
+from absentia.tasks._base import (
+    Interval,
+    Metric,
+    Predictions,
+    Task,
+    WeightedScore,
+    jackknife_error,
+    normal_interval,
+)
 from absentia.tasks._plan import Plan
 
 _MIN_NUMBERS = 10
@@ -81,6 +89,19 @@ class Regression(Task):
 
     def average_scores(self, values: Array) -> float:
         return float(np.sqrt(values.mean()))
+
+    def sample_statistics(self, y: Array, values: Array) -> Array:
+        """Squared errors."""
+        return np.asarray((y - values) ** 2)[:, None]
+
+    def weigh_scores(self, y: Array, statistics: Array, weights: Array) -> dict[str, WeightedScore]:
+        off, deviations = statistics[:, 0], (y - weights @ y) ** 2
+        mean, spread = float(weights @ off), float(weights @ deviations)
+        root = np.sqrt(mean)
+        found = {"RMSE": WeightedScore(root, (off - mean) / (2 * root) if root > 0 else 0 * off)}
+        if spread > 0:
+            found["R2"] = WeightedScore(1 - mean / spread, (deviations * mean / spread - off) / spread)
+        return found
 
 
 class Errors(NamedTuple):

@@ -245,3 +245,33 @@ def test_a_learning_curve_wants_labels(data):
         run("compare", "v.npz", "-o", "none", "--learning-curve", "--methods", "mean", cwd=data),
         "a learning curve is of predictions: give labels",
     )
+
+
+def test_scores_under_other_patterns_are_said_drawn_and_given_to_programs(data, compared):
+    (data / "mix.csv").write_text("pattern,share\na,0.5\na+b,0.25\n,0.25\n")
+    found = run("report", "out", "--patterns", "mix.csv", cwd=data)
+    assert found.returncode == 0, found.stderr
+    lines = found.stdout.splitlines()
+    assert any(line.startswith("With ") and "is to be expected (95%: " in line for line in lines)
+    unknown = next(line for line in lines if "nothing is known" in line)
+    assert unknown.startswith("Of 25% of the new mix nothing is known")
+    assert "no view (25.0%)" in unknown
+    assert "If samples come with other views" in (data / "out" / "report.html").read_text()
+    document = json.loads(run("report", "out", "--patterns", "mix.csv", "--json", cwd=data).stdout)
+    assert document["patterns"]["unknown share"] == pytest.approx(0.25)
+    (data / "columns.csv").write_text("a,b,share\n1,0,50\n1,1,25\n0,0,25\n")
+    again = json.loads(run("report", "out", "--patterns", "columns.csv", "--json", cwd=data).stdout)
+    assert again["patterns"] == document["patterns"]
+    same = run("compare", "v.npz", "--labels", "y", "-o", "out", *QUICK, "--patterns", "v.npz", cwd=data)
+    assert "as with the patterns here" in same.stdout
+    assert run("report", "out", cwd=data).stdout.splitlines() == compared.stdout.splitlines()[2:]
+    assert "If samples come with other views" not in (data / "out" / "report.html").read_text()
+
+
+def test_what_is_no_mix_of_patterns_is_refused_before_anything_is_run(data, compared):
+    (data / "bad.csv").write_text("pattern,share\na,0.5\nmri,0.5\n")
+    command = ["compare", "v.npz", "--labels", "y", "-o", "none", *QUICK]
+    refused(run(*command, "--patterns", "bad.csv", cwd=data), "bad.csv", "no view 'mri'")
+    completion = run("compare", "v.npz", "-o", "none", "--patterns", "bad.csv", cwd=data)
+    refused(completion, "scores of completion are of pairs")
+    assert not (data / "none").exists()

@@ -1,12 +1,13 @@
 """absentia predict: block after block, in bounded memory; nothing that is no number, nothing a spreadsheet obeys."""
 
 import csv
+import json
 import tracemalloc
 
 import numpy as np
 import pytest
 
-from absentia import Views, io, models
+from absentia import Views, inspection, io, models
 from absentia.app.cli import _completing, _predict
 from absentia.files import read_state, write_state
 from absentia.methods.learning import KernelClassifier
@@ -71,7 +72,7 @@ def test_blocks_of_any_size_give_one_table(folder, tmp_path, monkeypatch, model)
         monkeypatch.setattr(_predict, "_MAX_ROWS", rows)
         result = run("predict", model, "new.npz", "-o", tmp_path / f"{k}.csv", cwd=folder)
         assert result.returncode == 0, result.stderr
-        assert result.stdout.startswith("501 samples classified, ")
+        assert "\n501 samples classified, " in result.stdout
         tables.append((result.stdout.splitlines()[0], table(tmp_path / f"{k}.csv")))
     (said, first), *others = tables
     numbers = [j for j, name in enumerate(first[0]) if "=" in name]
@@ -313,3 +314,36 @@ def test_kernels_without_ids_are_nobody(tmp_path):
     np.savez(tmp_path / "other.npz", K=K)
     refused(run("predict", "m.absentia", "other.npz", "-o", "p.csv", cwd=tmp_path), "samples without ids")
     refused(run("predict", "m.absentia", "other.npz", "-o", "-", "--json", cwd=tmp_path), "choose one")
+
+
+def test_what_is_unlike_training_is_said_in_a_few_lines_and_whole_to_programs(folder):
+    rng = np.random.default_rng(2)
+    tables = {"a": 1000 * rng.normal(size=(40, 3)), "b": rng.normal(size=(40, 3)) + 3}
+    observed = np.ones((40, 2), bool)
+    observed[:30, 1] = False
+    io.write(folder / "unlike.npz", Views.from_dict(tables, observed=observed))
+    said = run("predict", "model.npz", "unlike.npz", "-o", "unlike.csv", cwd=folder).stdout.splitlines()
+    whole = run("predict", "model.npz", "unlike.npz", "-o", "unlike.csv", "--json", cwd=folder)
+    document = json.loads(whole.stdout)
+    assert any(line.startswith("view 'a':") and "outside the training range" in line for line in said)
+    assert "view 'b': 25% of the new samples have it" in " ".join(said)
+    unlike = document["shift"]["sentences"]
+    assert [line for line in said if line in unlike] == unlike[:5]
+    assert {row["view"] for row in document["shift"]["notable"]} == {"a", "b"}
+    again = run("predict", "model.npz", "train.npz", "-o", "again.csv", "--json", cwd=folder)
+    (sentence,) = json.loads(again.stdout)["shift"]["sentences"]  # who has nothing was not learned from
+    assert "no training sample has: no view (3)." in sentence
+
+
+def test_patterns_never_seen_in_training_are_named(tmp_path):
+    views, y = views_of(60)
+    some = views.observed.all(axis=1)
+    io.write(tmp_path / "whole.npz", views[some], y=y[some])
+    command = ["fit", "whole.npz", "--labels", "y", "-o", "m.npz", "--method", "linear", "--no-report"]
+    assert run(*command, cwd=tmp_path).returncode == 0
+    new = views[some][:4].select(["a"])
+    io.write(tmp_path / "new.npz", new)
+    said = run("predict", "m.npz", "new.npz", "-o", "p.csv", cwd=tmp_path).stdout
+    assert "4 of 4 new samples (100%) have a pattern that no training sample has: only a (4)." in said
+    shift = inspection.shift(models.load(tmp_path / "m.npz"), new)
+    assert shift.sentences[0] in said

@@ -103,5 +103,7 @@ def test_kernels_have_members_of_their_own_and_names_are_checked():
     assert model.score(makes.transform(X[60:]), y[60:]) > 0.4
     with pytest.raises(ValueError, match="no method 'rigde'; did you mean ridge"):
         AutoRegressor(["rigde"]).fit(X, y)
-    with pytest.raises(ValueError, match="AutoRegressor: candidates must be 'auto', 'no-rows', names or a dict"):
+    with pytest.raises(
+        ValueError, match="AutoRegressor: candidates must be 'auto', 'no-rows', names or a dict"
+    ):
         AutoRegressor("best").fit(X, y)

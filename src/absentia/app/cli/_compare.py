@@ -17,6 +17,7 @@ from absentia.app.cli._flags import (
     LabelsFlag,
     List,
     MaybeWhole,
+    ReadOptions,
     Retry,
     Switch,
     ViewKernelOptions,
@@ -34,6 +35,13 @@ _Jobs = Annotated[
     MaybeWhole, Parameter(alias="-j", help="Processes; by default one for each core, if memory allows.")
 ]
 _DASK = Parameter(help="Address of a Dask scheduler whose workers see the same folder.")
+_Patterns = Annotated[
+    Path | None,
+    Parameter(
+        help="Also the scores to expect if samples come with other views: new data, whose patterns are "
+        "counted, or a table of pattern (views joined by +) and share."
+    ),
+]
 _SEVERAL = Parameter(consume_multiple=True, negative="")
 
 
@@ -102,6 +110,7 @@ def compare(
     options: CompareOptions = CompareOptions(),  # noqa: B008 - it is frozen
     source: LabelledReadOptions = LabelledReadOptions(),  # noqa: B008
     kernels: ViewKernelOptions = ViewKernelOptions(),  # noqa: B008
+    patterns: _Patterns = None,
     jobs: _Jobs = None,
     dask: Annotated[str | None, _DASK] = None,
     retry: Retry = False,
@@ -143,6 +152,7 @@ def compare(
     from absentia.experiment.engine import Pool
 
     study, notes = studies.make_study(data, labels, source, kernels, options, output)
+    mix = studies.read_mix(patterns, source, study)
     for note in notes:
         say(escape_text(note))
     if dry_run:
@@ -153,7 +163,7 @@ def compare(
         return studies.say_what_to_run(study)
     pool = Pool(count_jobs(jobs, study.data.data), dask, apart=True)
     studies.run_trials(study, pool, retry, thin=options.methods == ("auto",) and not options.all_repeats)
-    return studies.write_results(study, json)
+    return studies.write_results(study, json, mix)
 
 
 def work(
@@ -194,17 +204,25 @@ def work(
         say(f"all {len(study.trials)} trials are done; next:  {format_command('report', folder)}")
 
 
-def report(folder: _Folder, /, *, json: JSON = False) -> None:
+def report(
+    folder: _Folder,
+    /,
+    *,
+    patterns: _Patterns = None,
+    source: ReadOptions = ReadOptions(),  # noqa: B008 - it is frozen
+    json: JSON = False,
+) -> None:
     """Draw the page and the table of a comparison again, of whatever trials are done.
 
     Example: absentia report compared/
     """
-    from absentia.app.cli._study import write_results
+    from absentia.app.cli._study import read_mix, write_results
     from absentia.core import warn
     from absentia.data import AbsenceWarning
     from absentia.experiment.comparison import open_study
 
     study = open_study(folder)
+    mix = read_mix(patterns, source, study)
     left = study.outstanding()
     if not left.reused and study.records.hashes():
         raise ValueError(
@@ -216,7 +234,7 @@ def report(folder: _Folder, /, *, json: JSON = False) -> None:
         warn(f"{damage}; absentia work {folder} makes it again", AbsenceWarning)
     if left.todo and not json:
         say(escape_text(left.sentence))
-    write_results(study, json)
+    write_results(study, json, mix)
 
 
 def check_study_folder(folder: Path, force: bool, *others: str) -> None:

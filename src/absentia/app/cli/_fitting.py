@@ -32,7 +32,7 @@ from absentia.app.cli._data import TrainingData, explain_absence, open_costs, re
 from absentia.app.cli._fit import FitOptions
 from absentia.app.cli._flags import made_with, make_table, parameters_in_words, read_flags
 from absentia.core import limit_threads
-from absentia.data import Views
+from absentia.data import DataSummary, Views
 from absentia.experiment import Validation
 from absentia.experiment.comparison import format_seconds
 from absentia.kernels import ViewKernels
@@ -131,6 +131,7 @@ def run_fit(
         plan = training.task.plan(entry, training.data, training.kernels, **given)
         with limit_threads(options.threads, len(training.y)):
             model, validation = _learn(plan, training, options, page is not None)
+        _get_method(model).training_summary_ = DataSummary.of(training.data)  # which ``predict`` reads
     fit = _Fit(data, labels, output, options, entry, plan, training, model, validation)
     _write(fit, page, remarks)
     if options.json:

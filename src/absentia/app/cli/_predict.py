@@ -20,6 +20,7 @@ from cyclopts import Parameter
 
 if TYPE_CHECKING:
     from absentia.data import KernelViews, Views
+    from absentia.methods.inspection import Shift
     from absentia.methods.models import Model
     from absentia.tasks import Task
 
@@ -30,6 +31,7 @@ _NEW = Parameter(
 _STANDARD_OUTPUT = Path("-")
 _BLOCK_BYTES = 32 * 2**20  # of kernels at a time when samples are predicted
 _MAX_ROWS = 4096
+_MAX_REMARKS = 5  # on how new samples differ from training, in the terminal
 
 
 def predict(
@@ -79,7 +81,7 @@ def predict(
     data = read_samples(fitted, new, source, files.read_state(model)[1]["about"].get("reading"))
     with limit_threads(threads, len(fitted.classifier.ids_)):
         try:
-            matched = _matched_sentences(fitted, data)
+            matched, shift = _matched_sentences(fitted, data), _compare_with_training(fitted, data)
             if output.suffix in container_endings(new):
                 flagged, vacuous = _write_container(output, fitted, data, new, coverage)
             else:
@@ -95,10 +97,11 @@ def predict(
     if json:
         covered = {} if coverage is None else {"coverage": coverage, "nothing said": vacuous}
         document = {"samples": len(data), "flagged": flagged, "matched": matched, **covered}
+        document["shift"] = None if shift is None else shift.to_dict()
         return say_json(document | {"predictions": str(output)})
     done = f"{len(data)} samples {_find_task(fitted).predicted_words}, {flagged} flagged"
     sets = _coverage_sentences(fitted, coverage, vacuous, len(data))
-    for sentence in [*matched, *_decision_sentences(fitted), done, *sets]:
+    for sentence in [*matched, *_shift_sentences(shift), *_decision_sentences(fitted), done, *sets]:
         (err if printed else out).print(escape_text(sentence), soft_wrap=True)
     return say_paths(predictions=None if printed else output)
 
@@ -227,6 +230,22 @@ def _matched_sentences(model: Model, data: Views | KernelViews) -> list[str]:
     unknown = [name for name in data.names if name not in model.names]
     ignored = [f"view {name!r} was not there in training (ignored)" for name in unknown]
     return [*get_coding(model).sentences(data), *ignored]
+
+
+def _compare_with_training(model: Model, data: Views | KernelViews) -> Shift | None:
+    """How new samples differ from those of training; None of a model that does not know these."""
+    from absentia.methods import inspection
+
+    known = hasattr(model.classifier, "training_summary_") and len(data)
+    return inspection.shift(model, data) if known else None
+
+
+def _shift_sentences(shift: Shift | None) -> list[str]:
+    """The most important differences from training; those of columns are said of the columns."""
+    said = [remark.sentence for remark in shift.remarks if remark.kind != "column"] if shift else []
+    n_more = len(said) - _MAX_REMARKS
+    more = [f"{n_more} more differences from training (--json has all)"] if n_more > 0 else []
+    return [*said[:_MAX_REMARKS], *more]
 
 
 def get_coding(model: Model) -> Any:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from rich.table import Table
 
+from absentia import files
 from absentia.app._exit_codes import explain_kept
 from absentia.app._progress import TrialProgress, show_trials
 from absentia.app._terminal import (
@@ -28,7 +30,8 @@ from absentia.app.cli._flags import ReadOptions, ViewKernelOptions, flag_words, 
 from absentia.app.comparison import Comparison, make_design
 from absentia.experiment.comparison import Study, TaskData, format_seconds, label_data, make_task_data
 from absentia.experiment.engine import Pool, Trial
-from absentia.files import parse_bytes, write_atomically
+from absentia.experiment.pattern_mix import MixScores, PatternMix, make_mix
+from absentia.files import file_errors, parse_bytes, write_atomically
 from absentia.tasks import CLASSIFICATION, MULTILABEL, REGRESSION, SURVIVAL
 
 
@@ -82,6 +85,25 @@ def _read_task_data(
     columns = training.columns if training.task is MULTILABEL else ()
     data = label_data(training.data, training.y, training.kernels, training.task.name, columns)
     return data, training.notes
+
+
+def read_mix(path: Path | None, source: ReadOptions, study: Study) -> PatternMix | None:
+    """The mix of patterns that a table says or new data have; None without a file."""
+    if path is None:
+        return None
+    study.check_weighable()
+    names = study.data.data.names
+    if path.suffix.lower() in (".csv", ".tsv", ".txt") and not source.views:
+        with file_errors(path):
+            separator = "," if path.suffix.lower() == ".csv" else "\t"
+            table = pd.read_csv(path, sep=separator, dtype=str, keep_default_na=False)
+            table.columns = table.columns.str.strip()
+            if "share" in table.columns:
+                return make_mix(table, names)
+    try:
+        return make_mix(files.read_new(path, **source.options()), names)
+    except ValueError as error:
+        raise ValueError(f"--patterns {path}: {error}") from None
 
 
 def _title(data: Path, labels: str | None) -> str:
@@ -158,17 +180,17 @@ def say_what_to_run(study: Study) -> None:
 # ----------------------------------------------------------------------------------------------- results
 
 
-def write_results(study: Study, json: bool = False) -> None:
-    """The page and the table, and what they say."""
+def write_results(study: Study, json: bool = False, mix: PatternMix | None = None) -> None:
+    """The page and the table, and what they say; under another mix of patterns too."""
     from absentia.app import report
 
-    comparison = Comparison(study)
+    comparison, weighted = Comparison(study), None if mix is None else study.weigh_patterns(mix)
     page, table = study.folder / PAGE, study.folder / TABLE
     content = comparison.table().to_csv().encode()
-    report.save(report.render_comparison(comparison.results), page)
+    report.save(report.render_comparison(replace(comparison.results, weighted=weighted)), page)
     write_atomically(table, lambda file: file.write(content))
     if json:
-        return say_json(_as_json(comparison))
+        return say_json(_as_json(comparison) | _mix_as_json(weighted))
     recommendation = comparison.results.recommendation
     say(f"[bold]{escape_text(recommendation.headline)}[/]")
     for sentence in recommendation.details:
@@ -177,6 +199,10 @@ def write_results(study: Study, json: bool = False) -> None:
     for sentence in learning.sentences if learning else ():
         say(escape_text(sentence))
     out.print(_ranking_table(comparison))
+    if weighted is not None:
+        out.print(_mix_table(weighted))
+        for sentence in weighted.sentences:
+            say(escape_text(sentence))
     say_paths(page=page.resolve(), table=table)
     if recommendation.command:
         say(f"next:  {escape_text(recommendation.command)}")
@@ -205,6 +231,25 @@ def _as_json(comparison: Comparison) -> dict[str, Any]:
         "learning curve": _as_plain(results.learning_curve),
         "page": str(comparison.study.folder / PAGE),
     }
+
+
+def _mix_as_json(weighted: MixScores | None) -> dict[str, Any]:
+    """Scores under another mix of patterns, for programs."""
+    if weighted is None:
+        return {}
+    whole = {"sentences": list(weighted.sentences), "unknown share": weighted.unknown}
+    return {"patterns": _as_plain(weighted) | whole}
+
+
+def _mix_table(weighted: MixScores) -> Table:
+    """What to expect of each method in another mix of patterns."""
+    table = make_table("method", f"{weighted.metric.name} here", "expected", "95% interval", "change")
+    metric = weighted.metric
+    for row in weighted.scores:
+        value, low, high = map(metric.format, row.expected)
+        change = f"{100 * row.change.value:+.1f}" if metric.share else f"{row.change.value:+.3g}"
+        table.add_row(escape_text(row.method), metric.format(row.here), value, f"{low} to {high}", change)
+    return table
 
 
 def _as_plain(value: Any) -> Any:

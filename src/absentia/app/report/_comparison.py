@@ -6,6 +6,7 @@ from absentia.app.report._comparison_details import (
     make_confusion_section,
     make_contrasts_section,
     make_groups_section,
+    make_mix_section,
     make_rates_section,
 )
 from absentia.app.report._format import (
@@ -82,6 +83,7 @@ def render_comparison(results: ComparisonResults) -> str:
         _make_ranking_section(results),
         _make_differences_section(results),
         make_groups_section(results),
+        make_mix_section(results),
         make_contrasts_section(results),
         make_rates_section(results),
         make_learning_curve_section(results),

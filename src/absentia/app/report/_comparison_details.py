@@ -71,6 +71,45 @@ def make_groups_section(results: ComparisonResults) -> Section | None:
     return Section("by-pattern", "By missing pattern", "By missing pattern", lead, blocks)
 
 
+def make_mix_section(results: ComparisonResults) -> Section | None:
+    """Scores to expect in another mix of patterns; None if that was not asked for."""
+    weighted = results.weighted
+    if weighted is None or not weighted.scores:
+        return None
+    fmt = ScoreFormat(weighted.metric)
+    changes = ScoreFormat.of_differences(
+        weighted.metric, (x for row in weighted.scores for x in row.change)
+    )
+    rows = [
+        Row(
+            [
+                name_cell(row.method, 32),
+                fmt.format_score(row.here),
+                fmt.format_score(row.expected.value),
+                fmt.format_interval(row.expected),
+                changes.format_difference(row.change.value),
+                changes.format_difference_interval(row.change.low, row.change.high),
+            ]
+        )
+        for row in weighted.scores
+    ]
+    columns: list[str | Column] = [
+        "Method",
+        "Here",
+        Column("Expected", note=weighted.metric.name),
+        Column("95% interval", css="between", full="Expected, 95% interval"),
+        Column("Change", note=changes.unit),
+        Column("95% interval", css="between", full="Change, 95% interval"),
+    ]
+    words = (
+        "Scores of held-out samples, weighted to the new mix. It holds if samples that have the same views "
+        "are alike, now and then."
+    )
+    blocks = [make_table("Scores in another mix of patterns", columns, rows, "mix"), note(words)]
+    lead = " ".join(weighted.sentences)
+    return Section("mix", "Other patterns", "If samples come with other views", lead, blocks)
+
+
 # --------------------------------------------------------------------------------------------- view by view
 
 

@@ -18,9 +18,10 @@ from absentia.experiment.comparison._design import (
     load_design,
     make_plan,
 )
-from absentia.experiment.comparison._summary import ComparisonSummary, costs_of
+from absentia.experiment.comparison._summary import ComparisonSummary, costs_of, weigh_patterns
 from absentia.experiment.comparison._trial import RecordChecker, TrialPerformer
 from absentia.experiment.engine import Limits, Pool, Record, Records, Run, Trial, run
+from absentia.experiment.pattern_mix import MixScores, PatternMix
 from absentia.experiment.results import ComparisonResults
 from absentia.files import FileError, one_line
 from absentia.tasks import Metric
@@ -175,17 +176,37 @@ class Study:
 
     def results(self) -> ComparisonResults:
         """What the records that are there say."""
-        found = self.records.of(self.trials)
-        kinds = ("complete",) if self.data.kind == "completion" else _PREDICTION_KINDS
-        own = [record for record in found.values() if record.trial["kind"] in kinds]
+        found, kinds = self.records.of(self.trials), self._kinds
         beside = [record for record in found.values() if record.trial["kind"] not in kinds]
         return replace(
-            ComparisonSummary(self.data, self.design, own, self._wanted(kinds[0])).results(),
+            self._summarise(found).results(),
             completion=self._beside(beside) if self.design.completers else None,
             done=len(found),
             wanted=len(self.trials),
             warnings=(*self.design.remarks, *_failed_parts(found.values())),
         )
+
+    @property
+    def _kinds(self) -> tuple[str, ...]:
+        """Of trials that methods are judged by."""
+        return ("complete",) if self.data.kind == "completion" else _PREDICTION_KINDS
+
+    def _summarise(self, found: Mapping[str, Record]) -> ComparisonSummary:
+        own = [record for record in found.values() if record.trial["kind"] in self._kinds]
+        return ComparisonSummary(self.data, self.design, own, self._wanted(self._kinds[0]))
+
+    def check_weighable(self) -> None:
+        """Refuse scores that are not made of those of single samples, which patterns cannot weight."""
+        if self.data.kind in ("survival", "completion"):
+            raise ValueError(
+                f"scores of {self.data.kind} are of pairs, not of single samples, and cannot be weighted "
+                "to other patterns; classes, numbers and several labels can"
+            )
+
+    def weigh_patterns(self, mix: PatternMix) -> MixScores:
+        """What the records say of scores under another mix of patterns of views."""
+        self.check_weighable()
+        return weigh_patterns(self._summarise(self.records.of(self.trials)), mix)
 
     def _wanted(self, main: str) -> dict[str, int]:
         """How many trials each method is judged by."""

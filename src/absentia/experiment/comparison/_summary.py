@@ -5,20 +5,21 @@ folds plus the mean difference on the folds that both had, which is its own mean
 So scores differ by what the differences say, and a method that was tried on easy folds gains nothing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from absentia.core import Array
-from absentia.data import statistics
+from absentia.data import name_pattern, statistics
 from absentia.experiment.comparison._data import TaskData
 from absentia.experiment.comparison._design import Design, count_folds, curve_methods, find_spare_cells
 from absentia.experiment.comparison._expectation import PRIORS, expect_differences
 from absentia.experiment.comparison._recommendation import Evidence, recommend, write_command, write_script
 from absentia.experiment.engine import Record
 from absentia.experiment.learning_curve import Judged, LearningCurve, make_sample_curve, make_view_curve
+from absentia.experiment.pattern_mix import JudgedSamples, MixScores, PatternMix, count_patterns, weigh_mix
 from absentia.experiment.results import (
     ComparisonResults,
     Contrast,
@@ -190,10 +191,10 @@ class ComparisonSummary:
 
     # ---------------------------------------------------------------------------------------- the whole
 
-    def results(self) -> ComparisonResults:
-        """All of it."""
-        data = self.data.data
-        evidence = Evidence(
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What a recommendation rests on."""
+        return Evidence(
             self.metric,
             self.equivalence,
             self.simplest,
@@ -202,8 +203,11 @@ class ComparisonSummary:
             self.expectations,
             self.data.task.default_method if self.data.kind != "labels" else "",
         )
-        verdict = recommend(evidence)
-        if evidence.measured:
+
+    def results(self) -> ComparisonResults:
+        """All of it."""
+        data, verdict = self.data.data, recommend(self.evidence)
+        if self.evidence.measured:
             method = verdict.recommended
             command = write_command(method, self.data, self.design.call)
             verdict = replace(verdict, python=write_script(method, self.data), command=command)
@@ -277,7 +281,7 @@ def _score_pattern(
     summary: ComparisonSummary, mask: Array, rows: Array, each: dict[str, Array]
 ) -> PatternScores:
     names = summary.data.data.names
-    words = _name_pattern(mask, names) if len(mask) else "other patterns together"
+    words = name_pattern(mask, names) if len(mask) else "other patterns together"
     scores = {}
     for method, values in each.items():
         known = values[rows][~np.isnan(values[rows])]
@@ -286,24 +290,52 @@ def _score_pattern(
     return PatternScores(words, tuple(mask.tolist()), int(rows.sum()), scores)
 
 
-def _name_pattern(mask: Array, names: Sequence[str]) -> str:
-    if mask.all():
-        return "every view"
-    if mask.sum() == 1:
-        return f"only {names[int(np.argmax(mask))]}"
-    return "without " + ", ".join(name for name, has in zip(names, mask, strict=True) if not has)
-
-
 def _score_samples(summary: ComparisonSummary, method: str) -> Array | None:
     """Mean over repeats of being right, or of the squared error; NaN of samples never held out."""
-    task, y = summary.data.task, summary.data.targets
-    total, counts = np.zeros(len(y)), np.zeros(len(y))
+    means = _average_repeats(summary, method, summary.data.task.sample_scores)
+    return None if means is None else means[:, 0]
+
+
+def _average_repeats(
+    summary: ComparisonSummary, method: str, measure: Callable[[Array, Array], Array]
+) -> Array | None:
+    """What is measured of predictions, (n, columns), mean over repeats; NaN of samples never held out."""
+    y, total = summary.data.targets, None
+    counts = np.zeros((len(y), 1))
     for record in summary.main[method]:
         if record.done:
             test, values = np.array(record.result["test"], dtype=int), np.array(record.result["predicted"])
-            total[test] += task.sample_scores(y[test], values)
+            own = measure(y[test], values).reshape(len(test), -1)
+            total = np.zeros((len(y), own.shape[1])) if total is None else total
+            total[test] += own
             counts[test] += 1
-    return np.where(counts > 0, total / np.maximum(counts, 1), np.nan) if counts.any() else None
+    return None if total is None else np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
+
+
+def weigh_patterns(summary: ComparisonSummary, mix: PatternMix) -> MixScores:
+    """Scores of all methods if samples came in another mix of patterns of views."""
+    data, task = summary.data, summary.data.task
+    statistics = {
+        row.method: means
+        for row in summary.rows
+        if row.scores
+        and (means := _average_repeats(summary, row.method, task.sample_statistics)) is not None
+    }
+    n_folds, repeats = count_folds(data, summary.design), summary.design.repeats
+    dependence = 1.0 if data.data.n_groups is None else len(data.data) / data.data.n_groups
+    overlap = dependence * (1 / repeats + n_folds / (n_folds - 1))
+    judged = JudgedSamples(task, data.targets, data.data.observed, statistics, overlap)
+    metric, scores, note = summary.metric, weigh_mix(judged, mix, summary.metric), ""
+    if not scores and task.pattern_metric not in (None, metric):
+        other = task.pattern_metric
+        note = f"{metric.name} wants probabilities, which are not recorded: {other.name} is weighted."
+        metric, scores = other, weigh_mix(judged, mix, other)
+    held_out = [~np.isnan(means).any(axis=1) for means in statistics.values()]
+    known = np.any(held_out, axis=0) if held_out else np.zeros(len(data.data), bool)
+    patterns = count_patterns(data.data.observed[known], mix, data.data.names)
+    return MixScores(
+        metric, scores, patterns, recommend(summary.evidence).recommended, note if scores else ""
+    )
 
 
 # --------------------------------------------------------------------------------------------- by view

@@ -1,6 +1,7 @@
 """Inspecting a fitted classifier: what its decisions rest on, and what would make them surer; and data.
 
-:func:`absence` takes views, and says why some are absent.  Every other function takes a fitted classifier
+:func:`absence` takes views, and says why some are absent; :func:`shift` compares new views with those of
+training.  Every other function takes a fitted classifier
 of absentia, a :class:`absentia.models.Model` as ``absentia fit`` writes it, or a pipeline that ends in a
 classifier, and gives a pandas data frame.
 """
@@ -10,4 +11,5 @@ from absentia.methods.inspection._contributions import contributions
 from absentia.methods.inspection._gain import value_of_views
 from absentia.methods.inspection._importance import feature_importance
 from absentia.methods.inspection._plan import plan
+from absentia.methods.inspection._shift import Remark, Shift, shift
 from absentia.methods.inspection._support import support

@@ -47,7 +47,7 @@ from absentia.methods.prediction._survival import AbsentSurvival, Averaged, Cox
 
 MIN_TOGETHER = 5  # samples that have a view, and events that share a time, at least
 _SUM = "(weights) "  # how ids of sums begin, which stand where those of samples do
-_BY_SAMPLE = ("loo_proba_", "loo_predictions_", "held_out_risks_", "calibration_")
+_BY_SAMPLE = ("loo_proba_", "loo_predictions_", "held_out_risks_", "calibration_", "training_summary_")
 _NOBODY = np.zeros(0, dtype=int)
 
 
