@@ -40,10 +40,12 @@ class Gain(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """Out-of-fold results, one row per sample.
+    """Out-of-fold results, one row for each of the n samples that were held out.
 
     Attributes
     ----------
+    samples : (n,) int
+        Positions of these samples: all, or with times those of later blocks.
     said : mapping of str to Predictions
         By method: first the one that is judged, then baselines, last what knows nothing of a sample.
     fold : (n,) int
@@ -60,6 +62,7 @@ class Validation:
         Of the first method, where a coverage was asked for: calibrated by "pattern", and by "none".
     """
 
+    samples: Array
     said: Mapping[str, Predictions]
     fold: Array
     strengths: Mapping[str, tuple[Any, ...]]
@@ -96,23 +99,26 @@ def cross_validate(
     tick: Callable[[], None] = lambda: None,
     seed: int = 0,
     coverage: float | None = None,
+    times: Array | None = None,
 ) -> Validation:
     """Out-of-fold predictions of each of the `plans`, of which the first is judged, on the same folds.
 
-    With a `coverage`, the first is calibrated too, and prediction sets of that coverage are judged.
+    With a `coverage`, the first is calibrated too, and prediction sets of that coverage are judged.  With
+    `times` (n,), numbers, blocks in time are predicted from what came before.
     """
     y = task.align_targets(data, y)
     plans = {name: plan.suit(data) for name, plan in plans.items()}
     first = next(iter(plans))
     order = order_samples(data, *task.order_keys(y))
-    cut = task.make_folds(order, y, task.count_folds(y, data.groups), seed, data.groups)
+    if times is None:
+        cut = task.make_folds(order, y, task.count_folds(y, data.groups), seed, data.groups)
+    else:
+        cut = task.make_time_folds(y, times, data.groups)
     said: dict[str, list[Predictions]] = {name: [] for name in (*plans, task.prior_name)}
     strengths: dict[str, list[Any]] = {name: [] for name in plans}
     details = _Details(task, data, y, len(cut))
     held_out = {} if coverage is None else _collect_scores(plans[first], data, y, order, coverage)
-    fold = np.zeros(len(y), dtype=int)
-    for k, (train, test) in enumerate(cut):
-        fold[test] = k
+    for train, test in cut:
         part = _Fold(data, train, test)
         for name, plan in plans.items():
             with warnings.catch_warnings(action="ignore"):  # those of the fit to all samples are to be read
@@ -126,10 +132,13 @@ def cross_validate(
             if (strength := task.find_strength(fitted)) is not None:
                 strengths[name].append(strength)
         said[task.prior_name].append(task.predict_prior(y[train], len(test)))
-    place = np.argsort(np.concatenate([test for _, test in cut]))
+    tested = np.concatenate([test for _, test in cut])
+    place = np.argsort(tested)
+    fold = np.repeat(np.arange(len(cut)), [len(test) for _, test in cut])[place]
     used = {name: tuple(values) for name, values in strengths.items()}
     joined = {name: Predictions.join(parts, place) for name, parts in said.items()}
-    return Validation(joined, fold, used, held_out=held_out, **details.fields())
+    samples = tested[place]
+    return Validation(samples, joined, fold, used, held_out=held_out, **details.fields(samples))
 
 
 def _collect_scores(plan: Plan, data: Any, y: Array, order: Array, coverage: float) -> dict[str, Any]:
@@ -174,9 +183,13 @@ class _Details:
     def _n_classes(self) -> int:
         return len(np.unique(self.y))
 
-    def fields(self) -> dict[str, Any]:
-        names = ("without", "scores", "gains")
-        return {name: getattr(self, name) for name in names}
+    def fields(self, samples: Array) -> dict[str, Any]:
+        """Of the samples at these positions, which are all that were read."""
+        rows = {name: getattr(self, name) for name in ("without", "scores")}
+        gains = self.gains
+        if gains is not None:
+            gains = [gain._replace(sample=int(np.searchsorted(samples, gain.sample))) for gain in gains]
+        return {name: x if x is None else x[samples] for name, x in rows.items()} | {"gains": gains}
 
     def read(self, fitted: Any, kernels: Any, rows: Any, said: Any, train: Array, test: Array) -> None:
         """The samples `test`, which the fitted estimator takes as `rows`."""

@@ -24,6 +24,7 @@ from absentia.data import (
     find_repeats,
     looks_like_counts,
     numeric_columns,
+    parse_times,
     show_id,
 )
 from absentia.files import Labels, LoadedData, file_errors, read_covariates, read_groups, read_labels
@@ -58,6 +59,12 @@ class TrainingData:
     n_learned: int = 0  # where these are some of the samples that were learned from
     reading: dict[str, Any] = field(default_factory=dict)  # what a model has to know to read new samples
     covariates: pd.DataFrame = field(default_factory=pd.DataFrame)  # by id, of the samples and others
+    times: Array | None = None  # when samples came, as numbers
+
+    def take(self, rows: Array) -> TrainingData:
+        """The samples at these positions."""
+        times = None if self.times is None else self.times[rows]
+        return replace(self, data=take_samples(self.data, rows), y=self.y[rows], times=times)
 
     @cached_property
     def validated(self) -> TrainingData:
@@ -69,8 +76,7 @@ class TrainingData:
         note = (
             f"judged on {len(few)} of the {len(self.y)} samples: with all to learn from, it may do better"
         )
-        part, notes = take_samples(self.data, few), (*self.notes, note)
-        return replace(self, data=part, y=self.y[few], notes=notes, n_learned=len(self.y))
+        return replace(self.take(few), notes=(*self.notes, note), n_learned=len(self.y))
 
 
 def open_training(source: ReadOptions, path: Path, labels: str | None) -> LoadedData:
@@ -99,6 +105,7 @@ def read_training(
     kind = "numbers" if tuple(tasks) == (REGRESSION,) else None
     found = find_labels(path, source, opened, labels, kind)
     opened, ignored = group_samples(path, source, opened)
+    opened, times, columns = find_times(path, source, opened)
     what = f"{path}: labels {labels or 'of the manifest'!r}"
     task = _check_task(found, tasks, what)
     data, kernels = found.without(besides.without(opened.data)), options.make(opened)
@@ -118,8 +125,9 @@ def read_training(
         (*opened.notes, f"labels: {describe_labels(found)}"),
         task,
         found.columns,
-        reading=source.to_remember(opened, [*ignored, *besides.leaves]),
+        reading=source.to_remember(opened, [*ignored, *columns, *besides.leaves]),
         covariates=besides.table,
+        times=None if times is None else parse_times(times[kept], used.ids),
     )
 
 
@@ -139,6 +147,20 @@ def group_samples(
     except ValueError as error:
         raise ValueError(f"--groups {source.groups}: {error}") from None
     return replace(opened, data=data, notes=(*opened.notes, note)), found.leaves
+
+
+def find_times(
+    path: Path, source: ReadOptions, opened: LoadedData
+) -> tuple[LoadedData, Array | None, tuple[tuple[str, str], ...]]:
+    """The data without the column of times, these as texts if any were asked for, and that column."""
+    if source.time is None:
+        return opened, None, ()
+    try:
+        found = read_groups(source.time, opened, path, id=source.id)
+    except ValueError as error:
+        raise ValueError(f"--time {source.time}: {error}") from None
+    texts = np.where(found.known, found.values.astype(str), "")
+    return replace(opened, data=found.without(opened.data)), texts, found.leaves
 
 
 def _check_task(labels: Labels, tasks: Sequence[Task], what: str) -> Task:

@@ -125,13 +125,14 @@ class ReadOptions:
     transpose: _Words | None = None
     features_from_labels: Annotated[tuple[str, ...], Parameter(parse=False)] = ()
     groups: Annotated[str | None, Parameter(parse=False)] = None
+    time: Annotated[str | None, Parameter(parse=False)] = None
 
     def options(self) -> dict[str, Any]:
         """As :func:`absentia.io.read` takes it."""
         from absentia import files
 
         options = {field.name: getattr(self, field.name) for field in fields(self)}
-        del options["groups"]  # of samples that were read
+        del options["groups"], options["time"]  # of samples that were read
         options["views"] = files.parse_groups(list(self.views)) if self.views else None
         options["transpose"] = False if self.transpose is None else self.transpose or True
         return options
@@ -180,10 +181,14 @@ class LabelledReadOptions(ReadOptions):
     groups
         Who belongs together, and never stands on both sides of a split: COLUMN (patient, site) of the table
         of labels or of a view, FILE:COLUMN, or id, where ids tell it (P01_v1, P01_v2). It is no feature.
+    time
+        When samples came, numbers or dates (2024-03-01): COLUMN or FILE:COLUMN, as --groups. Methods are
+        judged by what comes later than what they learn from. It is no feature.
     """
 
     features_from_labels: _Words = ()
     groups: str | None = None
+    time: str | None = None
 
 
 def container_endings(file: Path) -> tuple[str, ...]:

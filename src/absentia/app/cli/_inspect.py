@@ -49,7 +49,13 @@ def inspect(
 
         _show_model(data, models.describe(data), json)
         return
-    from absentia.app.cli._data import Covariates, explain_labelled_absence, find_labels, group_samples
+    from absentia.app.cli._data import (
+        Covariates,
+        explain_labelled_absence,
+        find_labels,
+        find_times,
+        group_samples,
+    )
     from absentia.core import limit_threads
 
     loaded = source.open(data, labels)
@@ -58,6 +64,7 @@ def inspect(
         label_values = find_labels(data, source, loaded, labels)
     besides = Covariates.read(covariates, loaded, data, source.id)
     loaded, _ = group_samples(data, source, loaded)
+    loaded, *_ = find_times(data, source, loaded)
     loaded = replace(loaded, data=besides.without(loaded.data))
     features = loaded.data if label_values is None else label_values.without(loaded.data)
     with limit_threads(None, len(features)):

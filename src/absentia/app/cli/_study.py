@@ -76,12 +76,14 @@ def _read_task_data(
     if labels is None and opened.labels is None:
         if source.groups is not None:
             raise ValueError("--groups are of predictions: give --labels, or leave them out")
+        if source.time is not None:
+            raise ValueError("--time is of predictions: give --labels, or leave it out")
         return make_task_data(opened.data, kernel=options.make(opened)), opened.notes
     tasks = (CLASSIFICATION, REGRESSION, SURVIVAL, MULTILABEL)
     training = read_training(path, source, labels, options, tasks, opened)
     columns = training.columns if training.task is MULTILABEL else ()
-    data = label_data(training.data, training.y, training.kernels, training.task.name, columns)
-    return data, training.notes
+    kernels, kind = training.kernels, training.task.name
+    return label_data(training.data, training.y, kernels, kind, columns, training.times), training.notes
 
 
 def _title(data: Path, labels: str | None) -> str:

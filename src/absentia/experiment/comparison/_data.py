@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from absentia.core import Array, Serialized, deserialize, serializable, serialize, warn
-from absentia.data import AbsenceWarning, KernelViews, Views, find_repeats
+from absentia.data import AbsenceWarning, KernelViews, Views, find_repeats, parse_times
 from absentia.data.survival import Survival, as_survival
 from absentia.experiment.engine import content_hash
 from absentia.files import FileError, one_line, read_state, write_state
@@ -48,6 +48,8 @@ class TaskData:
         How kernels are made of features.
     decision : "balanced", "accuracy" or costs (classes, classes)
         What all methods decide classes by.
+    times : (n,), optional
+        When samples came: they are held out in blocks, and predicted from what came before.
     """
 
     data: Any
@@ -56,6 +58,7 @@ class TaskData:
     classes: tuple[Any, ...]
     kernel: ViewKernels
     decision: Any = "balanced"
+    times: Array | None = None
 
     @property
     def task(self) -> Task:
@@ -96,6 +99,8 @@ class TaskData:
 
     def split(self, n_folds: int, seed: int, repeat: int) -> list[tuple[Array, Array]]:
         """Positions to learn from and to hold out, fold by fold; all of it follows from data and seed."""
+        if self.times is not None:
+            return self.task.make_time_folds(self.targets, self.times, self.data.groups, n_folds)
         return self.task.make_folds(self.order, self.targets, n_folds, [seed, repeat], self.data.groups)
 
     def replace(self, data: Any) -> "TaskData":
@@ -149,7 +154,9 @@ def load_data(folder: Path) -> TaskData:
 # ------------------------------------------------------------------------------------- what comes in
 
 
-def make_task_data(data: Any, y: Any = None, kernel: Any = "rbf", groups: Any = None) -> TaskData:
+def make_task_data(
+    data: Any, y: Any = None, kernel: Any = "rbf", groups: Any = None, time: Any = None
+) -> TaskData:
     """What is to be compared on, out of what a user has.
 
     Parameters
@@ -163,6 +170,8 @@ def make_task_data(data: Any, y: Any = None, kernel: Any = "rbf", groups: Any = 
         How kernels are made of features.
     groups : optional
         Who belongs together, as ``with_groups`` of the data takes it; None: as the data have it.
+    time : Series or mapping by id, or array in the order of the samples, optional
+        When samples came, numbers or dates.
     """
     if isinstance(data, Mapping):
         data = Views.from_dict(data)
@@ -174,6 +183,8 @@ def make_task_data(data: Any, y: Any = None, kernel: Any = "rbf", groups: Any = 
     makes = clone(kernel) if isinstance(kernel, ViewKernels) else ViewKernels(kernel)
     seen = data.observed.any(axis=1)
     if y is None:
+        if time is not None:
+            raise ValueError("times are of predictions: give labels, or leave time out")
         if data.observed.sum(axis=1).max(initial=0) < 2:
             raise ValueError(
                 "no sample has two views, so that none can be hidden and completed from another; give "
@@ -186,15 +197,22 @@ def make_task_data(data: Any, y: Any = None, kernel: Any = "rbf", groups: Any = 
         lost = len(data) - len(usable)
         warn(f"{lost} of {len(data)} samples have no label or no view: left out", AbsenceWarning)
     values = _unify_types(values[usable])
-    return label_data(_among(data, usable), values, makes, kind or _guess_task(values), names)
+    if time is not None:
+        by_id = isinstance(time, Mapping) or hasattr(time, "iloc")
+        time = (data.align(time) if by_id else np.asarray(time))[usable]
+    return label_data(_among(data, usable), values, makes, kind or _guess_task(values), names, time)
 
 
 def label_data(
-    data: Any, values: Array, kernel: ViewKernels, kind: str, names: Sequence[str] = ()
+    data: Any, values: Array, kernel: ViewKernels, kind: str, names: Sequence[str] = (), time: Any = None
 ) -> TaskData:
-    """Samples that all have a view and a label; classes that are too small for folds are left out."""
+    """Samples that all have a view and a label; classes that are too small for folds are left out.
+
+    `time` says when samples came, numbers or dates in their order.
+    """
     targets = TASKS[kind].prepare_targets(values, data.ids, names)
-    return TaskData(_among(data, targets.kept), kind, targets.y, targets.names, clone(kernel))
+    times = None if time is None else parse_times(time, data.ids)[targets.kept]
+    return TaskData(_among(data, targets.kept), kind, targets.y, targets.names, clone(kernel), times=times)
 
 
 def _read_values(data: Any, y: Any) -> tuple[Array, tuple[str, ...], str]:
