@@ -161,21 +161,24 @@ def _make_pattern_table(data: Presence, max_patterns: int = 10) -> Table:
 
 
 def _show_absence(absence: Absence) -> None:
-    """Print how well it can be told who lacks which view, and what that means."""
+    """Print how well it can be told who lacks which view, where it can be, and what that means."""
     table = make_table("view", "absent", "told from", "AUC", "95% interval", "p, corrected")
     table.title, table.title_justify = "why absent", "left"
-    for row in absence.table.to_dict("records"):
-        if row["AUC"] == row["AUC"]:
-            numbers = [f"{row['AUC']:.2f}", f"{row['low']:.2f} to {row['high']:.2f}"]
-            cells = [escape_text(row["view"]), str(row["n absent"]), escape_text(row["from"])]
-            p = row["p corrected"]
-            table.add_row(*cells, *numbers, "<0.001" if p < 0.001 else f"{p:.3f}")
+    for row in absence.notable.to_dict("records"):
+        numbers = [f"{row['AUC']:.2f}", f"{row['low']:.2f} to {row['high']:.2f}"]
+        cells = [escape_text(row["view"]), str(row["n absent"]), escape_text(row["from"])]
+        p = row["p corrected"]
+        table.add_row(*cells, *numbers, "<0.001" if p < 0.001 else f"{p:.3f}")
     if table.row_count:
         out.print(table)
-    untold = absence.table[absence.table["why not"] != ""]
-    for (view, reason), group in untold.groupby(["view", "why not"], sort=False):
-        sources = ", ".join(group["from"])
-        say(f"note: {escape_text(f'{view}: who lacks it cannot be told from {sources}: {reason}')}")
+    n_untold = int((absence.table["why not"] != "").sum())
+    n_chance = len(absence.table) - len(absence.notable) - n_untold
+    if n_chance + n_untold:
+        which = "of further rows" if table.row_count else "why absent: nothing tells it; of the rows"
+        say(
+            f"{which} {n_chance} could be chance, {n_untold} have too little to tell by "
+            "(--json has them all)"
+        )
     for note in absence.notes:
         say(f"note: {escape_text(note)}")
     if absence.pattern is not None:
