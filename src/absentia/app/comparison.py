@@ -165,6 +165,7 @@ def compare(
     groups: Any = None,
     leave_one_group_out: bool = False,
     time: Any = None,
+    adjust: Any = None,
     callback: Callable[[Any], None] | None = None,
     verbose: bool = False,
 ) -> Comparison:
@@ -225,6 +226,9 @@ def compare(
         When samples came, numbers or dates: the samples are cut into `cv` + 1 blocks in time, and each but
         the first is predicted from all that came before, in place of `repeats`.  Whoever of `groups` is in
         a block is not learned from for it.
+    adjust : DataFrame by id, or dict of columns by id, optional
+        Covariates, numbers or categories (age, site, batch): numeric features are replaced by residuals
+        after regression on them, learned in the training part of each fold (:class:`AdjustViews`).
     callback : callable, optional
         Gets every :class:`absentia.experiment.engine.Record` when it is there.
     verbose : bool
@@ -250,7 +254,7 @@ def compare(
     given = {"metric": score, "hide": hide, "mechanism": mechanism, "rates": tuple(rates), **counts}
     limits = {"equivalence": equivalence, "time_limit": time_limit, "memory_limit": memory_limit}
     parts = {"learning_curve": learning_curve, "leave_one_group_out": leave_one_group_out}
-    task_data = make_task_data(data, y, kernel, groups, time).judged_by(score, costs)
+    task_data = make_task_data(data, y, kernel, groups, time, adjust).judged_by(score, costs)
     seed = _whole("random_state", random_state)
     design = make_design(task_data, methods, seed=seed, **parts, **given, **limits)
     comparison = _open_folder(folder, task_data, design)

@@ -4,6 +4,7 @@ from absentia.data._features import (
     MAX_DEVIATION,
     Coding,
     ViewCoding,
+    add_views,
     column_scales,
     concatenate_features,
     describe_columns,
@@ -11,6 +12,7 @@ from absentia.data._features import (
     looks_like_counts,
     name_features,
     numeric_columns,
+    replace_features,
 )
 from absentia.data._ids import (
     WAYS_TO_DIFFER,

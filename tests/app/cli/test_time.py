@@ -41,7 +41,7 @@ def test_fit_is_judged_on_what_came_later(folder, tmp_path, time):
     words = "5 blocks in time, each predicted from all that came before it; the 10 earliest samples are"
     assert words in page
     assert "Later samples" in page
-    assert "Out of fold" not in page
+    assert "dealt into groups" not in page
     new = run("predict", output, "data", "-o", tmp_path / "p.csv", cwd=folder)
     assert new.returncode == 0, new.stderr
     n_features = 4 if time == "hour" else 5  # what says the time is no feature

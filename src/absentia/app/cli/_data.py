@@ -27,6 +27,7 @@ from absentia.data import (
     parse_times,
     show_id,
 )
+from absentia.experiment.comparison import make_covariates
 from absentia.files import Labels, LoadedData, file_errors, read_covariates, read_groups, read_labels
 from absentia.kernels import ViewKernels
 from absentia.methods import inspection
@@ -60,11 +61,13 @@ class TrainingData:
     reading: dict[str, Any] = field(default_factory=dict)  # what a model has to know to read new samples
     covariates: pd.DataFrame = field(default_factory=pd.DataFrame)  # by id, of the samples and others
     times: Array | None = None  # when samples came, as numbers
+    adjusted_for: Views | None = None  # covariates, one view of the samples
 
     def take(self, rows: Array) -> TrainingData:
         """The samples at these positions."""
-        times = None if self.times is None else self.times[rows]
-        return replace(self, data=take_samples(self.data, rows), y=self.y[rows], times=times)
+        besides = {name: getattr(self, name) for name in ("times", "adjusted_for")}
+        some: Any = {name: None if values is None else values[rows] for name, values in besides.items()}
+        return replace(self, data=take_samples(self.data, rows), y=self.y[rows], **some)
 
     @cached_property
     def validated(self) -> TrainingData:
@@ -94,12 +97,15 @@ def read_training(
     tasks: Sequence[Task],
     opened: LoadedData | None = None,
     covariates: Sequence[str] = (),
+    adjust: bool = False,
 ) -> TrainingData:
     """Samples with a view and a label for one of these tasks; who has not is warned of.
 
     Where numbers alone are wanted, labels that look like classes are numbers if they can be.  `opened` is
-    what was read already; columns that are `covariates` are no features.
+    what was read already; columns that are `covariates` are no features, and to `adjust` for.
     """
+    if adjust and not covariates:
+        raise ValueError("--adjust wants --covariates, the columns to adjust for")
     opened = opened or open_training(source, path, labels)
     besides = Covariates.read(covariates, opened, path, source.id)
     kind = "numbers" if tuple(tasks) == (REGRESSION,) else None
@@ -116,19 +122,36 @@ def read_training(
     absent = [f"{n} of {len(data)} samples {why}: not learned from" for why, n in dropped.items() if n]
     for sentence in [*absent, *_training_warnings(found, data, used, kernels)]:
         warn(sentence, AbsenceWarning)
+    adjusted_for = make_covariates(used, besides.table) if adjust else None
+    leaves = () if adjust else besides.leaves
     return TrainingData(
         used,
         found.values[kept],
         kernels,
         len(data),
         dropped,
-        (*opened.notes, f"labels: {describe_labels(found)}"),
+        (*opened.notes, f"labels: {describe_labels(found)}", *describe_adjustment(adjusted_for)),
         task,
         found.columns,
-        reading=source.to_remember(opened, [*ignored, *columns, *besides.leaves]),
+        reading=source.to_remember(opened, [*ignored, *columns, *leaves], covariates if adjust else ()),
         covariates=besides.table,
         times=None if times is None else parse_times(times[kept], used.ids),
+        adjusted_for=adjusted_for,
     )
+
+
+def describe_adjustment(covariates: Views | None) -> list[str]:
+    """What features are adjusted for, in a sentence if they are."""
+    if covariates is None:
+        return []
+    (view,) = covariates.names
+    names, levels = covariates[view].columns, covariates.levels(view)
+    words = [
+        f"{name} ({len(levels[name])} levels)" if name in levels else f"{name} (a number)" for name in names
+    ]
+    unknown = covariates.missing_values[view] + len(names) * int((~covariates.observed).sum())
+    gaps = f"; {unknown} unknown value(s) count as the mean" if unknown else ""
+    return [f"numeric features are residuals after regression on {', '.join(words)}{gaps}"]
 
 
 def group_samples(

@@ -27,7 +27,13 @@ from absentia.app._terminal import (
     say_json,
     say_paths,
 )
-from absentia.app.cli._data import TrainingData, explain_absence, open_costs, read_training
+from absentia.app.cli._data import (
+    TrainingData,
+    describe_adjustment,
+    explain_absence,
+    open_costs,
+    read_training,
+)
 from absentia.app.cli._fit import FitOptions
 from absentia.app.cli._flags import made_with, make_table, parameters_in_words, read_flags
 from absentia.core import limit_threads
@@ -47,6 +53,7 @@ from absentia.tasks import (
     Interval,
     Plan,
     Task,
+    adjust_samples,
     choose_decision,
     decision_words,
     take_samples,
@@ -124,7 +131,13 @@ def run_fit(
     page = options.page(output)
     with collect_warnings() as remarks:
         training = read_training(
-            data, options.source, labels, options.kernels, tasks, covariates=options.covariates
+            data,
+            options.source,
+            labels,
+            options.kernels,
+            tasks,
+            covariates=options.covariates,
+            adjust=options.adjust,
         )
         training = replace(training, task=_judged_by(training, options))
         entry = entry or training.task.find(training.task.default_method)
@@ -201,20 +214,23 @@ def _learn(
     n_folds = _count_folds(task, seen) if validate else 0
     with step_bar(plan.name, experiment.count_steps(plan, plans, n_folds)) as tick:
         begin = _progress._clock()
-        model = task.learn(training.data, training.y, plan, tick)
+        everyone = np.arange(len(training.y))
+        samples, adjust = adjust_samples(training.data, training.adjusted_for, everyone)
+        model = task.learn(samples, training.y, plan, tick)
+        whole = model if adjust is None else models.adjust_before(adjust, model)
         if not validate:
-            return model, None
+            return whole, None
         seconds = n_folds * (_progress._clock() - begin)
         if seconds > _LONG_SECONDS:
             words = (
                 f"fitted; judging it in folds beside baselines takes about {format_seconds(seconds)} more"
             )
             err.print(f"{words} (--no-report: not at all)", soft_wrap=True)
-        how: dict[str, Any] = {"coverage": coverage, "times": seen.times}
+        how: Any = {"coverage": coverage, "times": seen.times, "covariates": seen.adjusted_for}
         validation = experiment.cross_validate(task, seen.data, seen.y, plans, tick, **how)
     if coverage is not None:
-        _calibrate(model, training.data, validation)
-    return model, validation
+        _calibrate(model, samples, validation)
+    return whole, validation
 
 
 def _count_folds(task: Task, seen: TrainingData) -> int:
@@ -424,6 +440,8 @@ def _facts(fit: _Fit, validation: Validation) -> dict[str, str]:
         facts["decision"] = f"the class with the {words}"
     if fit.options.covariates:
         facts["covariates"] = ", ".join(fit.options.covariates)
+    for sentence in describe_adjustment(fit.training.adjusted_for):
+        facts["adjusted"] = f"{sentence}; learned in the training part of each fold"
     facts["folds"] = f"{validation.n_folds}, {task.fold_words}, seed 0"
     if fit.options.source.time is not None:
         n_early = len(fit.training.validated.y) - len(seen.y)

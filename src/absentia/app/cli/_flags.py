@@ -78,6 +78,15 @@ CovariatesFlag = Annotated[
 ]
 
 
+AdjustFlag = Annotated[
+    Switch,
+    Parameter(
+        help="Replace numeric features by residuals after regression on the --covariates, learned from "
+        "training samples; new samples need them, too."
+    ),
+]
+
+
 def flag_words(options: Any) -> list[str]:
     """The flags of a dataclass of options that were given, as they are typed."""
     words = []
@@ -143,12 +152,16 @@ class ReadOptions:
 
         return files.open_data(path, labels=labels, **self.options())
 
-    def to_remember(self, opened: LoadedData, ignored: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
+    def to_remember(
+        self, opened: LoadedData, ignored: Sequence[tuple[str, str]] = (), covariates: Sequence[str] = ()
+    ) -> dict[str, Any]:
         """What a model has to know to read new samples as those that it was learned from.
 
-        `ignored` are views and columns that were left out beside those that the user names.
+        `ignored` are views and columns that were left out beside those that the user names, `covariates`
+        columns that features are adjusted for.
         """
         reading = {
+            "covariates": list(covariates),
             "ignore": [*self.ignore, *(f"{view}:{column}" for view, column in ignored)],
             "labels": opened.table.name if opened.table else None,
             "features from labels": list(self.features_from_labels),
@@ -282,6 +295,9 @@ _VERB_FLAGS = [
         "--all-values",
         "--fill-gaps",
         "--covariates",
+        "--adjust",
+        "--groups",
+        "--time",
     ),
 ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import asdict, astuple, fields, is_dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from absentia.app._terminal import (
     say_json,
     say_paths,
 )
-from absentia.app.cli._compare import PAGE, TABLE, CompareOptions
+from absentia.app.cli._compare import PAGE, TABLE, AdjustOptions, CompareOptions
 from absentia.app.cli._data import open_costs, open_training, read_training
 from absentia.app.cli._flags import ReadOptions, ViewKernelOptions, flag_words, make_table
 from absentia.app.comparison import Comparison, make_design
@@ -38,6 +38,7 @@ def make_study(
     source: ReadOptions,
     kernels: ViewKernelOptions,
     options: CompareOptions,
+    adjustment: AdjustOptions,
     folder: Path | None,
 ) -> tuple[Study, Sequence[str]]:
     """The study that the options ask for, and what is to be said of the data."""
@@ -45,11 +46,11 @@ def make_study(
     limit = options.memory_limit
     memory = None if limit is None else parse_bytes(limit, "--memory-limit")
     with collect_warnings() as remarks:
-        task_data, notes = _read_task_data(data, labels, source, kernels)
+        task_data, notes = _read_task_data(data, labels, source, kernels, adjustment)
     with open_costs(options.costs) as costs:
         task_data = task_data.judged_by(options.score, costs)
     named = [str(data), *([] if labels is None else ["--labels", labels])]
-    named += [*flag_words(source), *flag_words(kernels)]
+    named += [*flag_words(source), *flag_words(kernels), *flag_words(adjustment)]
     more = [*flag_words(options), *([] if folder is None else ["-o", str(folder)])]
     given = asdict(options) | {"memory_limit": memory}
     methods, score, costs_file, _ = map(given.pop, ("methods", "score", "costs", "all_repeats"))
@@ -69,7 +70,11 @@ def make_study(
 
 
 def _read_task_data(
-    path: Path, labels: str | None, source: ReadOptions, options: ViewKernelOptions
+    path: Path,
+    labels: str | None,
+    source: ReadOptions,
+    options: ViewKernelOptions,
+    adjustment: AdjustOptions,
 ) -> tuple[TaskData, Sequence[str]]:
     """What is compared on, and what is to be said of it."""
     opened = source.open(path) if labels is None else open_training(source, path, labels)
@@ -78,12 +83,17 @@ def _read_task_data(
             raise ValueError("--groups are of predictions: give --labels, or leave them out")
         if source.time is not None:
             raise ValueError("--time is of predictions: give --labels, or leave it out")
+        if adjustment.covariates or adjustment.adjust:
+            raise ValueError(
+                "--covariates and --adjust are of predictions: give --labels, or leave them out"
+            )
         return make_task_data(opened.data, kernel=options.make(opened)), opened.notes
     tasks = (CLASSIFICATION, REGRESSION, SURVIVAL, MULTILABEL)
-    training = read_training(path, source, labels, options, tasks, opened)
+    training = read_training(path, source, labels, options, tasks, opened, *astuple(adjustment))
     columns = training.columns if training.task is MULTILABEL else ()
+    besides = training.times, training.adjusted_for
     kernels, kind = training.kernels, training.task.name
-    return label_data(training.data, training.y, kernels, kind, columns, training.times), training.notes
+    return label_data(training.data, training.y, kernels, kind, columns, *besides), training.notes
 
 
 def _title(data: Path, labels: str | None) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 
 from absentia.core import Array, Serialized, deserialize, serializable, serialize, warn
@@ -28,6 +29,7 @@ from absentia.tasks import (
 
 _MAX_CLASSES = 20  # that whole numbers can be; more of them are numbers
 DATA_FILE = "data.absentia"
+COVARIATES = "covariates"  # the view that they are
 
 
 @serializable
@@ -50,6 +52,8 @@ class TaskData:
         What all methods decide classes by.
     times : (n,), optional
         When samples came: they are held out in blocks, and predicted from what came before.
+    covariates : Views, optional
+        One view, of the same samples, for which features are adjusted in the training part of a fold.
     """
 
     data: Any
@@ -59,6 +63,7 @@ class TaskData:
     kernel: ViewKernels
     decision: Any = "balanced"
     times: Array | None = None
+    covariates: Views | None = None
 
     @property
     def task(self) -> Task:
@@ -155,7 +160,7 @@ def load_data(folder: Path) -> TaskData:
 
 
 def make_task_data(
-    data: Any, y: Any = None, kernel: Any = "rbf", groups: Any = None, time: Any = None
+    data: Any, y: Any = None, kernel: Any = "rbf", groups: Any = None, time: Any = None, adjust: Any = None
 ) -> TaskData:
     """What is to be compared on, out of what a user has.
 
@@ -172,6 +177,8 @@ def make_task_data(
         Who belongs together, as ``with_groups`` of the data takes it; None: as the data have it.
     time : Series or mapping by id, or array in the order of the samples, optional
         When samples came, numbers or dates.
+    adjust : DataFrame by id, or mapping of names to columns by id, optional
+        Covariates that features are adjusted for.
     """
     if isinstance(data, Mapping):
         data = Views.from_dict(data)
@@ -183,8 +190,9 @@ def make_task_data(
     makes = clone(kernel) if isinstance(kernel, ViewKernels) else ViewKernels(kernel)
     seen = data.observed.any(axis=1)
     if y is None:
-        if time is not None:
-            raise ValueError("times are of predictions: give labels, or leave time out")
+        for name, given in (("time", time), ("adjust", adjust)):
+            if given is not None:
+                raise ValueError(f"{name} is of predictions: give labels, or leave it out")
         if data.observed.sum(axis=1).max(initial=0) < 2:
             raise ValueError(
                 "no sample has two views, so that none can be hidden and completed from another; give "
@@ -200,19 +208,61 @@ def make_task_data(
     if time is not None:
         by_id = isinstance(time, Mapping) or hasattr(time, "iloc")
         time = (data.align(time) if by_id else np.asarray(time))[usable]
-    return label_data(_among(data, usable), values, makes, kind or _guess_task(values), names, time)
+    part, task = _among(data, usable), kind or _guess_task(values)
+    covariates = None if adjust is None else make_covariates(part, adjust)
+    return label_data(part, values, makes, task, names, time, covariates)
 
 
 def label_data(
-    data: Any, values: Array, kernel: ViewKernels, kind: str, names: Sequence[str] = (), time: Any = None
+    data: Any,
+    values: Array,
+    kernel: ViewKernels,
+    kind: str,
+    names: Sequence[str] = (),
+    time: Any = None,
+    covariates: Views | None = None,
 ) -> TaskData:
     """Samples that all have a view and a label; classes that are too small for folds are left out.
 
-    `time` says when samples came, numbers or dates in their order.
+    `time` says when samples came, numbers or dates in their order; `covariates` is a view of them.
     """
     targets = TASKS[kind].prepare_targets(values, data.ids, names)
     times = None if time is None else parse_times(time, data.ids)[targets.kept]
-    return TaskData(_among(data, targets.kept), kind, targets.y, targets.names, clone(kernel), times=times)
+    return TaskData(
+        _among(data, targets.kept),
+        kind,
+        targets.y,
+        targets.names,
+        clone(kernel),
+        times=times,
+        covariates=None if covariates is None else covariates[targets.kept],
+    )
+
+
+def make_covariates(data: Any, table: Any) -> Views:
+    """A view "covariates" of the samples out of columns by id; what can be read as numbers is numbers."""
+    if not isinstance(data, Views):
+        raise ValueError(
+            "features are adjusted for covariates, and the data are kernels; give the features"
+        )
+    if not isinstance(table, Mapping) and not hasattr(table, "columns"):
+        raise TypeError(
+            f"covariates are a data frame by id, or a dict of columns by id, not {type(table).__name__}"
+        )
+    columns = {str(name): _as_numbers(data.align(table[name])) for name in table}
+    if not columns:
+        raise ValueError("there are no covariates to adjust for; name some, as age or site")
+    frame = pd.DataFrame(columns, index=pd.Index(data.ids.tolist()))
+    return replace(Views.from_dict({COVARIATES: frame}), ids=data.ids)
+
+
+def _as_numbers(column: Array) -> Array:
+    """A column as numbers, NaN where unknown, if all that is known can be; else as texts and None."""
+    known = [None if is_unknown(value) else value for value in column.tolist()]
+    try:
+        return np.array([np.nan if value is None else float(value) for value in known])
+    except ValueError:
+        return np.array([None if value is None else str(value) for value in known], dtype=object)
 
 
 def _read_values(data: Any, y: Any) -> tuple[Array, tuple[str, ...], str]:

@@ -463,6 +463,10 @@ def _make_facts(summary: ComparisonSummary) -> dict[str, str]:
             facts["groups"] = (
                 f"{data.n_groups} of samples, none on both sides of a split; McNemar's test is by group"
             )
+    if summary.data.covariates is not None:
+        (view,) = summary.data.covariates.names
+        names = ", ".join(summary.data.covariates[view].columns)
+        facts["adjusted"] = f"numeric features are residuals after regression on {names} in training"
     if kind == "classes":
         rule = summary.data.decision if isinstance(summary.data.decision, str) else "costs"
         facts["decision"] = f"{_DECISION_WORDS[rule]}, by every method that gives probabilities"
