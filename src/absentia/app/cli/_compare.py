@@ -154,7 +154,7 @@ def compare(
     from absentia.app.comparison import count_jobs
     from absentia.experiment.engine import Pool
 
-    study, notes = studies.make_study(data, labels, source, kernels, options, adjustment, output)
+    study, notes = studies.make_study(data, labels, source, kernels, options, output, adjustment)
     for note in notes:
         say(escape_text(note))
     if dry_run:

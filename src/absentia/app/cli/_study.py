@@ -38,8 +38,8 @@ def make_study(
     source: ReadOptions,
     kernels: ViewKernelOptions,
     options: CompareOptions,
-    adjustment: AdjustOptions,
     folder: Path | None,
+    adjustment: AdjustOptions = AdjustOptions(),  # noqa: B008 - it is frozen
 ) -> tuple[Study, Sequence[str]]:
     """The study that the options ask for, and what is to be said of the data."""
     kernels.check_names()
@@ -74,7 +74,7 @@ def _read_task_data(
     labels: str | None,
     source: ReadOptions,
     options: ViewKernelOptions,
-    adjustment: AdjustOptions,
+    adjustment: AdjustOptions = AdjustOptions(),  # noqa: B008 - it is frozen
 ) -> tuple[TaskData, Sequence[str]]:
     """What is compared on, and what is to be said of it."""
     opened = source.open(path) if labels is None else open_training(source, path, labels)
