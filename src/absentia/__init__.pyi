@@ -14,6 +14,7 @@ from absentia.data import statistics as statistics
 from absentia.data import survival as survival
 from absentia.files import read as read
 from absentia.files import write as write
+from absentia.kernels import AdjustViews as AdjustViews
 from absentia.kernels import CombineKernels as CombineKernels
 from absentia.kernels import ViewKernels as ViewKernels
 from absentia.methods import inspection as inspection

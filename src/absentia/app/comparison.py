@@ -185,6 +185,8 @@ def compare(
     learning_curve: bool = False,
     groups: Any = None,
     leave_one_group_out: bool = False,
+    time: Any = None,
+    adjust: Any = None,
     callback: Callable[[Any], None] | None = None,
     verbose: bool = False,
 ) -> Comparison:
@@ -241,6 +243,13 @@ def compare(
         included (:meth:`Views.with_groups`).
     leave_one_group_out : bool
         Every group is held out once, in place of `repeats` and `cv`; for up to 30 groups.
+    time : array in the order of the samples, Series or mapping by id, optional
+        When samples came, numbers or dates: the samples are cut into `cv` + 1 blocks in time, and each but
+        the first is predicted from all that came before, in place of `repeats`.  Whoever of `groups` is in
+        a block is not learned from for it.
+    adjust : DataFrame by id, or dict of columns by id, optional
+        Covariates, numbers or categories (age, site, batch): numeric features are replaced by residuals
+        after regression on them, learned in the training part of each fold (:class:`AdjustViews`).
     callback : callable, optional
         Gets every :class:`absentia.experiment.engine.Record` when it is there.
     verbose : bool
@@ -266,7 +275,7 @@ def compare(
     given = {"metric": score, "hide": hide, "mechanism": mechanism, "rates": tuple(rates), **counts}
     limits = {"equivalence": equivalence, "time_limit": time_limit, "memory_limit": memory_limit}
     parts = {"learning_curve": learning_curve, "leave_one_group_out": leave_one_group_out}
-    task_data = make_task_data(data, y, kernel, groups).judged_by(score, costs)
+    task_data = make_task_data(data, y, kernel, groups, time, adjust).judged_by(score, costs)
     seed = _whole("random_state", random_state)
     design = make_design(task_data, methods, seed=seed, **parts, **given, **limits)
     comparison = _open_folder(folder, task_data, design)

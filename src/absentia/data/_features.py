@@ -20,7 +20,7 @@ from absentia.core import Array, serializable, warn
 from absentia.core.linalg import as_readonly
 from absentia.data._ids import AbsenceWarning, find_duplicates, show_id
 from absentia.data._inputs import check_codes
-from absentia.data._presence import freeze
+from absentia.data._presence import check_names, freeze
 from absentia.data._views import Views, empty_rows
 
 _ROUNDING = 1e-12  # deviations below this share of the mean are rounding of a constant
@@ -125,6 +125,30 @@ def drop_features(views: Views, name: str, columns: Sequence[str]) -> Views:
         _blocks={**views._blocks, name: freeze(block[present])},
         _features={**views._features, name: features[keep]},
         _levels={**views._levels, name: levels},
+    )
+
+
+def replace_features(
+    views: Views, name: str, block: Array, columns: Array | None, levels: Mapping[str, tuple[str, ...]]
+) -> Views:
+    """The same with other features of a view, of the samples that have it: values, names and levels."""
+    return replace(
+        views,
+        _blocks={**views._blocks, name: freeze(block)},
+        _features={**views._features, name: columns},
+        _levels={**views._levels, name: dict(levels)},
+    )
+
+
+def add_views(views: Views, others: Views) -> Views:
+    """The same samples with the views of `others`, too, which are of these samples in their order."""
+    return replace(
+        views,
+        names=check_names([*views.names, *others.names]),
+        observed=as_readonly(np.hstack([views.observed, others.observed])),
+        _blocks={**views._blocks, **others._blocks},
+        _features={**views._features, **others._features},
+        _levels={**views._levels, **others._levels},
     )
 
 

@@ -22,7 +22,8 @@ There are three keys to sort by, because no one of them serves all:
 
 import zlib
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from datetime import UTC, date, datetime
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -39,6 +40,7 @@ from absentia.core import (
     serializable,
 )
 from absentia.core.linalg import invert_permutation, thin_gram
+from absentia.data._ids import is_missing, show_id
 from absentia.data._kernelviews import KernelViews
 from absentia.data._presence import Presence
 from absentia.data._views import Views
@@ -395,6 +397,70 @@ def _deal_groups(codes: Array, groups: Array, k: int, rng: np.random.Generator) 
         held[fold[group]] += share[group]
         sizes[fold[group]] += size[group]
     return fold[groups]
+
+
+def make_time_folds(times: Array, k: int, groups: Array | None = None) -> list[tuple[Array, Array]]:
+    """At most `k` pairs of positions: all that came before, to learn from, and a block in time to hold out.
+
+    The samples are cut along `times` (n,) into `k` + 1 blocks of about equal size, each of which but the
+    first is held out once (scikit-learn's TimeSeriesSplit, by distinct times).  Samples of one time are in
+    one block, so that there may be fewer.  With `groups`, a label for each sample, whoever has a sample in
+    the block is not learned from.
+    """
+    _, codes, counts = np.unique(times, return_inverse=True, return_counts=True)
+    middle = np.cumsum(counts) - counts / 2
+    block = np.unique((middle * (k + 1) / len(times)).astype(int), return_inverse=True)[1][codes]
+    folds = []
+    for b in range(1, int(block.max()) + 1):
+        before, test = block < b, np.flatnonzero(block == b)
+        if groups is not None:
+            before &= ~np.isin(groups, groups[test])
+        folds.append((np.flatnonzero(before), test))
+    return folds
+
+
+def parse_times(times: Any, ids: Array) -> Array:
+    """Times of the samples `ids` as numbers (n,): numbers as they are, dates in seconds.
+
+    `times` are numbers, dates, or texts of either (``2024-03``, ``2024-03-01``, ``2024-03-01T12:30``);
+    dates without a time zone are all of one.
+    """
+    values = np.asarray(times)
+    if values.shape != (len(ids),):
+        raise ValueError(f"times of shape {values.shape} for {len(ids)} samples; one each is wanted")
+    values = values.astype("datetime64[us]") if values.dtype.kind == "M" else values
+    numbers, of_kind = np.empty(len(ids)), dict[bool, tuple[str, str]]()
+    for k, value in enumerate(values.tolist()):
+        try:
+            numbers[k], is_date = _parse_time(value)
+        except (TypeError, ValueError, OverflowError):
+            came = "unknown" if is_missing(value) or value == "" else repr(str(value)[:40])
+            raise ValueError(
+                f"the time of sample {show_id(ids[k])} is {came}; a number or a date as 2024-03-01 or "
+                "2024-03-01T12:30 is wanted of every sample"
+            ) from None
+        of_kind.setdefault(is_date, (show_id(ids[k]), str(value)[:40]))
+    if len(of_kind) > 1:
+        words = " and ".join(f"{value!r} of sample {sample}" for sample, value in of_kind.values())
+        raise ValueError(f"times are numbers and dates, {words}; give one kind of them")
+    return numbers
+
+
+def _parse_time(value: Any) -> tuple[float, bool]:
+    """A time as a number, and whether it was a date; raises for what is neither."""
+    if isinstance(value, str):
+        text = value.strip()
+        try:
+            value = float(text)
+        except ValueError:
+            value = datetime.fromisoformat(f"{text}-01" if len(text) == len("2024-03") else text)
+    is_date = isinstance(value, date)
+    if is_date:
+        value = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+        value = (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+    if not np.isfinite(number := float(value)):
+        raise ValueError(value)
+    return number, is_date
 
 
 def choose_n_folds(n: int, usual: int) -> int:

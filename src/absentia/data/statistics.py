@@ -23,7 +23,7 @@ Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import binomtest, chi2, rankdata, studentized_range
+from scipy.stats import binomtest, chi2, norm, rankdata, studentized_range
 from scipy.stats import f as f_distribution
 from scipy.stats import t as student
 
@@ -37,13 +37,16 @@ __all__ = [
     "Paired",
     "bayesian_correlated_t",
     "corrected_resampled_t",
+    "effective_size",
     "friedman",
     "holm",
     "mcnemar",
     "nemenyi",
+    "sum_by_group",
 ]
 
 _ROUNDING = 1e-12  # numbers that differ by less, relative to the largest, count as equal
+_EXACT = 50  # groups up to which all signs of their wins are counted
 
 
 # --------------------------------------------------------------------------- one data set, many folds
@@ -177,30 +180,76 @@ class McNemar(NamedTuple):
     p: float
 
 
-def mcnemar(right: Any, other: Any) -> McNemar:
+def mcnemar(right: Any, other: Any, groups: Any = None) -> McNemar:
     r"""Whether two methods are right equally often, by the samples on which they disagree (exact test).
 
     If they are, each of :math:`n` such samples is a toss of a coin (McNemar, Psychometrika 12, 1947):
 
     .. math:: wins \sim Binomial(n, 1/2)
 
+    Samples of a group are no tosses of their own: a group that has :math:`d_g` more wins than losses could
+    as well have had as many more losses, and the test is of :math:`\sum_g \pm d_g`.
+
     Parameters
     ----------
     right, other : array of bool of shape (n_samples,)
         Whether the one method, and the other, was right about each sample when it was held out.  Give each
         sample once: over several repeats it would count as several, which it is not.
+    groups : array of shape (n_samples,), optional
+        Who belongs together: patients, families.
 
     Examples
     --------
     >>> mcnemar([True, True, True, True, False], [False, False, False, True, True])
     McNemar(wins=3, losses=1, p=0.625)
+    >>> mcnemar([True, True, True, True, False], [False, False, False, True, True], groups=[1, 1, 1, 2, 3])
+    McNemar(wins=3, losses=1, p=1.0)
     """
     first, second = _answers(right, "right"), _answers(other, "other")
     if len(first) != len(second):
         raise ValueError(f"{len(first)} and {len(second)} samples came; the same samples are wanted twice")
     wins, losses = int((first & ~second).sum()), int((second & ~first).sum())
-    p = float(binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
-    return McNemar(wins, losses, p)
+    if groups is None:
+        p = float(binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
+        return McNemar(wins, losses, p)
+    margins = sum_by_group(first.astype(float) - second, groups)
+    return McNemar(wins, losses, _sign_flip(np.rint(margins).astype(int)))
+
+
+def sum_by_group(values: Any, groups: Any) -> Array:
+    """Sums of `values` (n,) over each of the `groups` (n,), in the order of their labels."""
+    values, codes = np.asarray(values), np.unique(np.asarray(groups), return_inverse=True)[1]
+    if codes.shape != values.shape:
+        raise ValueError(f"groups of shape {codes.shape} for {len(values)} samples; one each is wanted")
+    return np.bincount(codes, values)
+
+
+def effective_size(right: Any, groups: Any) -> float:
+    """How many independent samples tell a share as well as those of groups do, from 1 to their number.
+
+    The variance of the share is that of the sums of groups.  Of every share two groups of mean size that
+    are right and two that are wrong are added (Agresti and Coull, The American Statistician 52, 1998, for
+    groups): of groups that are all right one could not tell how alike their samples are.
+
+    Parameters
+    ----------
+    right : array of bool of shape (n_samples,)
+        Whether each sample was right.
+    groups : array of shape (n_samples,)
+        Who belongs together.
+
+    Examples
+    --------
+    >>> round(effective_size([True, True, False, False], ["a", "b", "c", "d"]), 9)
+    4.0
+    >>> round(effective_size([True, True, False, False], ["a", "a", "b", "b"]), 9)
+    2.0
+    """
+    hits = np.asarray(right, dtype=np.float64)
+    n, size = len(hits), len(hits) / len(np.unique(groups))
+    share = (hits.sum() + 2 * size) / (n + 4 * size)
+    squares = (sum_by_group(hits - share, groups) ** 2).sum() + 2 * size**2 * (share**2 + (1 - share) ** 2)
+    return float(np.clip(share * (1 - share) * (n + 4 * size) ** 2 / squares - 4, 1, n))
 
 
 def _answers(given: Any, name: str) -> Array:
@@ -348,6 +397,20 @@ def _bars(ranks: Array, critical: float) -> tuple[tuple[int, ...], ...]:
             bars.append(tuple(int(method) for method in order[first:end]))
             reached = end
     return tuple(bars)
+
+
+def _sign_flip(values: Array) -> float:
+    """Two-sided p-value of the sum of whole numbers (n,) whose signs are tosses of a coin."""
+    sizes = np.abs(values[values != 0])
+    if not len(sizes):
+        return 1.0
+    positive = int(values[values > 0].sum())
+    if len(sizes) > _EXACT:
+        return 2 * float(norm.sf(abs(positive - sizes.sum() / 2) / np.sqrt((sizes**2).sum() / 4)))
+    probabilities = np.ones(1)  # of each sum of those with a plus
+    for size in sizes:
+        probabilities = (np.pad(probabilities, (0, size)) + np.pad(probabilities, (size, 0))) / 2
+    return float(min(2 * min(probabilities[: positive + 1].sum(), probabilities[positive:].sum()), 1.0))
 
 
 def _ranks(table: Array) -> Array:

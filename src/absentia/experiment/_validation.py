@@ -30,7 +30,7 @@ from absentia.methods.catalogue import offered
 from absentia.methods.completion import Completer, Holdout
 from absentia.methods.models import Model
 from absentia.methods.prediction import HeldOutScores
-from absentia.tasks import Plan, Predictions, Task, make_kernels, order_samples, row_errors, take_samples
+from absentia.tasks import Plan, Predictions, Task, adjust_samples, make_kernels, order_samples, row_errors
 
 _MAX_GAIN_SAMPLES = 60  # whose absent views are tried, those of least certainty first
 _GAIN_DRAWS = 10  # values tried of each absent view
@@ -49,10 +49,12 @@ class Gain(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """Out-of-fold results, one row per sample.
+    """Out-of-fold results, one row for each of the n samples that were held out.
 
     Attributes
     ----------
+    samples : (n,) int
+        Positions of these samples: all, or with times those of later blocks.
     said : mapping of str to Predictions
         By method: first the one that is judged, then baselines, last what knows nothing of a sample.
     fold : (n,) int
@@ -69,6 +71,7 @@ class Validation:
         Of the first method, where a coverage was asked for: calibrated by "pattern", and by "none".
     """
 
+    samples: Array
     said: Mapping[str, Predictions]
     fold: Array
     strengths: Mapping[str, tuple[Any, ...]]
@@ -105,40 +108,48 @@ def cross_validate(
     tick: Callable[[], None] = lambda: None,
     seed: int = 0,
     coverage: float | None = None,
+    times: Array | None = None,
+    covariates: Views | None = None,
 ) -> Validation:
     """Out-of-fold predictions of each of the `plans`, of which the first is judged, on the same folds.
 
-    With a `coverage`, the first is calibrated too, and prediction sets of that coverage are judged.
+    With a `coverage`, the first is calibrated too, and prediction sets of that coverage are judged.  With
+    `times` (n,), numbers, blocks in time are predicted from what came before.  With `covariates`, one view
+    of the samples, features are adjusted for them, as the training part of a fold says.
     """
     y = task.align_targets(data, y)
     plans = {name: plan.suit(data) for name, plan in plans.items()}
     first = next(iter(plans))
     order = order_samples(data, *task.order_keys(y))
-    cut = task.make_folds(order, y, task.count_folds(y, data.groups), seed, data.groups)
+    if times is None:
+        cut = task.make_folds(order, y, task.count_folds(y, data.groups), seed, data.groups)
+    else:
+        cut = task.make_time_folds(y, times, data.groups)
     said: dict[str, list[Predictions]] = {name: [] for name in (*plans, task.prior_name)}
     strengths: dict[str, list[Any]] = {name: [] for name in plans}
     details = _Details(task, data, y, len(cut))
     held_out = {} if coverage is None else _collect_scores(plans[first], data, y, order, coverage)
-    fold = np.zeros(len(y), dtype=int)
-    for k, (train, test) in enumerate(cut):
-        fold[test] = k
-        part = _Fold(data, train, test)
+    for train, test in cut:
+        part = _Fold(data, covariates, train, test)
         for name, plan in plans.items():
             with warnings.catch_warnings(action="ignore"):  # those of the fit to all samples are to be read
                 kernels, X, rows = part.prepare(plan)
                 fitted = plan.fit(X, y[train], tick)
                 said[name].append(task.predict(fitted, rows))
                 if name == first:
-                    details.read(fitted, kernels, rows, said[name][-1], train, test)
+                    details.read(fitted, kernels, rows, said[name][-1], part, test)
                     for scores in held_out.values():
                         scores.read(fitted, rows, train, test)
             if (strength := task.find_strength(fitted)) is not None:
                 strengths[name].append(strength)
         said[task.prior_name].append(task.predict_prior(y[train], len(test)))
-    place = np.argsort(np.concatenate([test for _, test in cut]))
+    tested = np.concatenate([test for _, test in cut])
+    place = np.argsort(tested)
+    fold = np.repeat(np.arange(len(cut)), [len(test) for _, test in cut])[place]
     used = {name: tuple(values) for name, values in strengths.items()}
     joined = {name: Predictions.join(parts, place) for name, parts in said.items()}
-    return Validation(joined, fold, used, held_out=held_out, **details.fields())
+    samples = tested[place]
+    return Validation(samples, joined, fold, used, held_out=held_out, **details.fields(samples))
 
 
 def _collect_scores(plan: Plan, data: Any, y: Array, order: Array, coverage: float) -> dict[str, Any]:
@@ -150,8 +161,10 @@ def _collect_scores(plan: Plan, data: Any, y: Array, order: Array, coverage: flo
 class _Fold:
     """The samples of a fold as methods take them; kernels of features are made once for all methods."""
 
-    def __init__(self, data: Views | KernelViews, train: Array, test: Array) -> None:
-        self.train, self.test = take_samples(data, train), take_samples(data, test, train)
+    def __init__(
+        self, data: Views | KernelViews, covariates: Views | None, train: Array, test: Array
+    ) -> None:
+        self.train, self.test, _ = adjust_samples(data, covariates, train, test)
         self._made: list[tuple[Any, ViewKernels | None, KernelViews, Any]] = []
 
     def prepare(self, plan: Plan) -> tuple[ViewKernels | None, Any, Any]:
@@ -183,12 +196,16 @@ class _Details:
     def _n_classes(self) -> int:
         return len(np.unique(self.y))
 
-    def fields(self) -> dict[str, Any]:
-        names = ("without", "scores", "gains")
-        return {name: getattr(self, name) for name in names}
+    def fields(self, samples: Array) -> dict[str, Any]:
+        """Of the samples at these positions, which are all that were read."""
+        rows = {name: getattr(self, name) for name in ("without", "scores")}
+        gains = self.gains
+        if gains is not None:
+            gains = [gain._replace(sample=int(np.searchsorted(samples, gain.sample))) for gain in gains]
+        return {name: x if x is None else x[samples] for name, x in rows.items()} | {"gains": gains}
 
-    def read(self, fitted: Any, kernels: Any, rows: Any, said: Any, train: Array, test: Array) -> None:
-        """The samples `test`, which the fitted estimator takes as `rows`."""
+    def read(self, fitted: Any, kernels: Any, rows: Any, said: Any, part: _Fold, test: Array) -> None:
+        """The samples `test` of a fold, which the fitted estimator takes as `rows`."""
         if self.without is not None:
             self.without[test] = _predict_without_each(self.task, fitted, rows, said.values)
         if "gains" not in self.task.sections:
@@ -202,15 +219,16 @@ class _Details:
         self.gains = self.gains or []
         doubtful = np.argsort(-entropy(said.probabilities, axis=1), kind="stable")
         lacks = np.asarray((~self.data.observed[test]).any(axis=1))
-        self._try_views(Model(fitted, kernels), train, test[doubtful[lacks[doubtful]][: self._share]])
+        chosen = doubtful[lacks[doubtful]][: self._share]
+        self._try_views(Model(fitted, kernels), part.train, part.test[chosen])
 
-    def _try_views(self, model: Model, train: Array, test: Array) -> None:
-        assert isinstance(self.data, Views)
+    def _try_views(self, model: Model, train: Views, test: Views) -> None:
         assert self.gains is not None
         if not len(test):
             return
-        found = inspection.value_of_views(model, self.data[test], self.data[train], n_draws=_GAIN_DRAWS)
-        place = dict(zip(self.data.ids[test].tolist(), test.tolist(), strict=True))
+        found = inspection.value_of_views(model, test, train, n_draws=_GAIN_DRAWS)
+        ids = self.data.ids.tolist()
+        place = {id: ids.index(id) for id in test.ids.tolist()}
         for sample, view, *numbers in found.itertuples(index=False):
             self.gains.append(Gain(place[sample], self.data.names.index(view), *map(float, numbers)))
 

@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 import sklearn
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import Array, Serialized, deserialize, serializable, serialize, warn
 from absentia.data import KernelViews, Presence, Views, show_id
 from absentia.files import FileError, one_line, read_state, write_state
-from absentia.kernels import ViewKernels
+from absentia.kernels import AdjustViews, ViewKernels
 from absentia.methods.prediction import export_estimator, is_sum
 
 _MAX_KERNEL = 1e100  # products of larger kernel values with weights and coefficients may overflow
@@ -188,6 +189,8 @@ class Model:
         of new samples against the training samples.
     about : dict
         Anything worth remembering that JSON can hold.
+    adjust : AdjustViews or None
+        What adjusts features for covariates first, which are one of the views then.
 
     Examples
     --------
@@ -202,6 +205,7 @@ class Model:
     classifier: Any
     kernels: ViewKernels | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
+    adjust: AdjustViews | None = None
 
     def __repr__(self) -> str:
         classes = ", ".join(map(str, self.classes[:5])) + (", ..." if len(self.classes) > 5 else "")
@@ -247,6 +251,8 @@ class Model:
                 f"the model was learned from {wanted} of the views {list(self.names)}, but {came} came; "
                 f"give {wanted}{more}"
             )
+        if self.adjust is not None and isinstance(data, Views):
+            data = self.adjust.transform(data)
         if self.kernels is None and isinstance(data, Views):
             return self.classifier._coding.in_views(data)  # views that nobody has may be left out
         if isinstance(data, Views):
@@ -286,6 +292,17 @@ class Model:
             check_scores(rows, self.classifier.decision_function(rows))
             predictions.append(np.asarray(predict(rows)))
         return np.concatenate(predictions)
+
+
+def adjust_before(adjust: AdjustViews, model: Any) -> Any:
+    """A model that adjusts views for covariates first, out of one of adjusted views.
+
+    `model` is a :class:`Model`, a pipeline or an estimator; what is none of the first becomes a pipeline.
+    """
+    if isinstance(model, Model):
+        return replace(model, adjust=adjust)
+    steps = model.steps if isinstance(model, Pipeline) else [("model", model)]
+    return Pipeline([("adjust", adjust), *steps])
 
 
 def check_scores(rows: Presence, scores: Array) -> None:
@@ -375,7 +392,8 @@ class _Outline:
     def steps(self) -> list[str]:
         """The estimators that a pipeline or a model consists of, in order."""
         kind, state = self.parts[0]
-        inside = [state.get("kernels"), state.get("classifier")] if kind == "models.Model" else []
+        names = ("adjust", "kernels", "classifier")
+        inside = [state.get(name) for name in names] if kind == "models.Model" else []
         if kind == "Pipeline":
             inside = [pair["items"][1] for pair in state["steps"]]
         return [_class_name(step["is"]) if isinstance(step, dict) else str(step) for step in inside if step]

@@ -8,7 +8,14 @@ from typing import Any
 from sklearn.base import is_classifier, is_regressor
 
 from absentia.tasks._base import Interval, Metric, Predictions, Task, WeightedScore, normal_interval
-from absentia.tasks._plan import Plan, make_kernels, order_samples, space_samples, take_samples
+from absentia.tasks._plan import (
+    Plan,
+    adjust_samples,
+    make_kernels,
+    order_samples,
+    space_samples,
+    take_samples,
+)
 from absentia.tasks.classification import (
     Classification,
     Multilabel,

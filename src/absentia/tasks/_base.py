@@ -10,10 +10,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.stats import norm
+from scipy.stats import t as student
 from sklearn.pipeline import Pipeline
 
 from absentia.core import Array, check_name
-from absentia.data import KernelViews, Views, count_groups, make_folds
+from absentia.data import KernelViews, Views, choose_n_folds, count_groups, make_folds, make_time_folds
 from absentia.methods import catalogue
 from absentia.methods.catalogue import Entry, Family
 from absentia.methods.models import check_scores
@@ -91,14 +92,20 @@ class PreparedTargets(NamedTuple):
     names: tuple[Any, ...] = ()
 
 
-def normal_interval(value: float, error: float, least: float, most: float, level: float = 0.95) -> Interval:
-    """The interval of a number with a standard error, within the range that it has."""
-    half = float(norm.ppf((1 + level) / 2)) * error
+def normal_interval(
+    value: float, error: float, least: float, most: float, groups: Array | None = None
+) -> Interval:
+    """The 95 % interval of a number with a standard error, within the range that it has.
+
+    An error that comes of `groups` (n,), of which there are few, is uncertain itself: Student's t.
+    """
+    quantile = norm.ppf(0.975) if groups is None else student.ppf(0.975, len(np.unique(groups)) - 1)
+    half = float(quantile) * error
     return Interval(value, max(value - half, least), min(value + half, most))
 
 
 def jackknife_error(left_out: Array) -> float:
-    """Standard error of a statistic, from its values with each sample left out."""
+    """Standard error of a statistic, from its values with each sample, or group, left out."""
     n = len(left_out)
     return float(np.sqrt((n - 1) / n * ((left_out - left_out.mean()) ** 2).sum()))
 
@@ -178,6 +185,32 @@ class Task:
     ) -> list[tuple[Array, Array]]:
         """Positions to learn from and to hold out, fold by fold; `order` is of :func:`order_samples`."""
         return make_folds(order, self.strata(y), n_folds, seed, groups)
+
+    def make_time_folds(
+        self, y: Array, times: Array, groups: Array | None = None, n_folds: int | None = None
+    ) -> list[tuple[Array, Array]]:
+        """Positions of all that came before, and of a block in time; `times` are numbers (n,).
+
+        Blocks before which there is too little to learn from are not held out.
+        """
+        folds = make_time_folds(times, n_folds or choose_n_folds(len(y), DEFAULT_FOLDS), groups)
+        usable = [fold for fold in folds if self._suffices(y, fold[0], groups)]
+        if len(usable) < 2:
+            others = "" if groups is None else " of other groups"
+            raise ValueError(
+                f"{len(usable)} of {len(folds)} later blocks in time have enough samples{others} before "
+                "them to learn from, and two are wanted: give finer times, or more early samples of all "
+                "kinds"
+            )
+        return usable
+
+    def _suffices(self, y: Array, train: Array, groups: Array | None) -> bool:
+        """Whether the samples at positions `train` are enough to learn from."""
+        try:
+            self.check_targets(y[train])
+        except ValueError:
+            return False
+        return len(train) > 0
 
     # -------------------------------------------------------------------------------- methods and fits
 
@@ -280,8 +313,13 @@ class Task:
         """How many of what there are among the targets."""
         return []
 
-    def judge(self, y: Array, said: Mapping[str, Predictions], fold: Array) -> dict[str, dict[str, Any]]:
-        """How well methods predict samples that they have not seen: a number or an interval by measure."""
+    def judge(
+        self, y: Array, said: Mapping[str, Predictions], fold: Array, groups: Array | None = None
+    ) -> dict[str, dict[str, Any]]:
+        """How well methods predict samples that they have not seen: a number or an interval by measure.
+
+        Samples of one of the `groups` (n,) are not independent, and intervals are by group.
+        """
         raise NotImplementedError
 
     def find_strength(self, fitted: Any) -> Any:

@@ -20,12 +20,13 @@ from absentia.core.optimize import Progress
 from absentia.data import (
     KernelViews,
     Views,
+    add_views,
     feature_profiles,
     kernel_profiles,
     order_by_profiles,
     subsample_classes,
 )
-from absentia.kernels import ViewKernels
+from absentia.kernels import AdjustViews, ViewKernels
 from absentia.methods import catalogue
 from absentia.methods.catalogue import Entry
 from absentia.methods.prediction import LIBRARY
@@ -39,6 +40,19 @@ def take_samples(data: Any, rows: Array, columns: Array | None = None) -> Any:
     if isinstance(data, Views):
         return data[rows]
     return data[np.ix_(rows, rows if columns is None else columns)]
+
+
+def adjust_samples(data: Any, covariates: Views | None, *parts: Array) -> list[Any]:
+    """The samples at positions in each of the `parts`, and what adjusts them: nothing without covariates.
+
+    Features of all parts are residuals after regression on `covariates` (one view of all samples), which is
+    learned from the first part.  Of kernels, the samples are rows against those of the first part.
+    """
+    if covariates is None:
+        return [*(take_samples(data, rows, parts[0]) for rows in parts), None]
+    joined = add_views(data, covariates)
+    adjust = AdjustViews(covariates.names[0]).fit(joined[parts[0]])
+    return [*(adjust.transform(joined[rows]) for rows in parts), adjust]
 
 
 def order_samples(data: Views | KernelViews, *keys: Array) -> Array:

@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from absentia.core import Array, warn
 from absentia.data import AbsenceWarning, KernelViews, Views, choose_n_folds, count_fewest, show_id
+from absentia.data.statistics import sum_by_group
 from absentia.kernels import CombineKernels
 from absentia.methods.catalogue import Entry
 from absentia.methods.completion import CVKT
@@ -117,6 +118,12 @@ class Classification(Task):
             )
         return most
 
+    def _suffices(self, y: Array, train: Array, groups: Array | None) -> bool:
+        """Samples of every class are among them, where there are groups of two at least."""
+        known = None if groups is None else groups[train]
+        all_classes = len(np.unique(y[train])) == len(np.unique(y))
+        return all_classes and super()._suffices(y, train, groups) and count_fewest(y[train], known) > 1
+
     def count_folds(self, y: Array, groups: Array | None = None) -> int:
         """Two of many samples (``data.MANY``)."""
         return min(choose_n_folds(len(y), DEFAULT_FOLDS), self.max_folds(y, groups))
@@ -204,14 +211,16 @@ class Classification(Task):
     def count_words(self, y: Array) -> list[str]:
         return [f"{len(np.unique(y))} classes"]
 
-    def judge(self, y: Array, said: Mapping[str, Predictions], fold: Array) -> dict[str, dict[str, Any]]:
+    def judge(
+        self, y: Array, said: Mapping[str, Predictions], fold: Array, groups: Array | None = None
+    ) -> dict[str, dict[str, Any]]:
         """The main metric first; balanced accuracy has an interval."""
         classes, codes = np.unique(y, return_inverse=True)
         found = {}
         for name, one in said.items():
             coded = one._replace(values=np.searchsorted(classes, one.values))
             numbers: dict[str, Any] = self.scores(codes, coded)
-            numbers["balanced accuracy"] = balanced_accuracy(y, one.values == y)
+            numbers["balanced accuracy"] = balanced_accuracy(y, one.values == y, groups)
             shown = dict.fromkeys([self.main_score, "balanced accuracy", "accuracy"])
             found[name] = {measure: numbers[measure] for measure in shown}
         return found
@@ -302,18 +311,24 @@ def _dilute(parts: Array, wholes: Array, more: float) -> float:
     return float(np.mean(parts / (wholes + added)))
 
 
-def balanced_accuracy(y: Array, right: Array) -> Interval:
+def balanced_accuracy(y: Array, right: Array, groups: Array | None = None) -> Interval:
     """Share of samples that is right, mean over the classes that there are, and its 95 % interval.
 
     `y` has the classes of the samples (n,), `right` whether each was predicted (n,).  Two samples right and
     two wrong are added to every class for the interval (Agresti and Coull, The American Statistician 52,
-    1998): a small class of which all are right may have been lucky.
+    1998): a small class of which all are right may have been lucky.  With `groups` (n,) the variance is
+    that of sums over groups, and what is added are groups of mean size.
     """
     classes, codes = np.unique(y, return_inverse=True)
     counts, hits = np.bincount(codes), np.bincount(codes, weights=right)
-    shares = (hits + 2) / (counts + 4)
-    error = np.sqrt((shares * (1 - shares) / (counts + 4)).sum()) / len(classes)
-    return normal_interval(float((hits / counts).mean()), float(error), 0.0, 1.0)
+    together = np.arange(len(y)) if groups is None else groups
+    sizes = counts / [len(np.unique(together[codes == k])) for k in range(len(classes))]
+    totals = counts + 4 * sizes
+    shares = (hits + 2 * sizes) / totals
+    parts = sum_by_group((right - shares[codes]) / totals[codes], together)
+    added = 2 * (sizes / totals) ** 2 * (shares**2 + (1 - shares) ** 2)
+    error = np.sqrt((parts**2).sum() + added.sum()) / len(classes)
+    return normal_interval(float((hits / counts).mean()), float(error), 0.0, 1.0, groups)
 
 
 def decision_words(classifier: Any) -> str:

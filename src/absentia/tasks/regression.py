@@ -1,7 +1,8 @@
 """Numbers: the share of their variance that is explained, with intervals, and errors.
 
 Folds have their share of small and large targets.  Intervals are by jackknife: the share that is not
-explained is a ratio of two sums over samples, and leaving out a sample takes its part from both.
+explained is a ratio of two sums over samples, and leaving out a sample, or a group, takes its part from
+both.
 """
 
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ import numpy as np
 
 from absentia.core import Array
 from absentia.data import KernelViews, Views
+from absentia.data.statistics import sum_by_group
 from absentia.tasks._base import (
     Interval,
     Metric,
@@ -70,8 +72,10 @@ class Regression(Task):
     def predict_prior(self, train: Array, n: int) -> Predictions:
         return Predictions(np.full(n, train.mean()))
 
-    def judge(self, y: Array, said: Mapping[str, Predictions], fold: Array) -> dict[str, dict[str, Any]]:
-        found = {name: errors(y, one.values) for name, one in said.items()}
+    def judge(
+        self, y: Array, said: Mapping[str, Predictions], fold: Array, groups: Array | None = None
+    ) -> dict[str, dict[str, Any]]:
+        found = {name: errors(y, one.values, groups) for name, one in said.items()}
         return {name: {"R2": one.r2, "RMSE": one.rmse, "MAE": one.mae} for name, one in found.items()}
 
     def find_strength(self, fitted: Any) -> float | None:
@@ -112,23 +116,27 @@ class Errors(NamedTuple):
     mae: float
 
 
-def errors(y: Array, predicted: Array) -> Errors:
+def errors(y: Array, predicted: Array, groups: Array | None = None) -> Errors:
     """R2, the share of the targets' variance that is explained, and errors in units of the targets."""
     off = y - predicted
-    value, error = _share(y, off**2)
-    r2 = normal_interval(1 - value, error, -np.inf, 1.0)
+    value, error = _share(y, off**2, groups)
+    r2 = normal_interval(1 - value, error, -np.inf, 1.0, groups)
     return Errors(r2, float(np.sqrt(np.mean(off**2))), float(np.abs(off).mean()))
 
 
-def explained_more(y: Array, predicted: Array, other: Array) -> Interval:
+def explained_more(y: Array, predicted: Array, other: Array, groups: Array | None = None) -> Interval:
     """How much larger R2 is with `predicted` than with `other`."""
-    value, error = _share(y, (y - other) ** 2 - (y - predicted) ** 2)
-    return normal_interval(value, error, -np.inf, np.inf)
+    value, error = _share(y, (y - other) ** 2 - (y - predicted) ** 2, groups)
+    return normal_interval(value, error, -np.inf, np.inf, groups)
 
 
-def _share(y: Array, parts: Array) -> tuple[float, float]:
+def _share(y: Array, parts: Array, groups: Array | None) -> tuple[float, float]:
     """The sum of `parts` as a share of the targets' squared deviations, and its standard error."""
-    n, deviations = len(y), (y - y.mean()) ** 2
-    left = deviations.sum() - n / (n - 1) * deviations  # around the mean of those that are left
-    without = (parts.sum() - parts) / np.maximum(left, 1e-300)
-    return float(parts.sum() / deviations.sum()), jackknife_error(without)
+    groups = np.arange(len(y)) if groups is None else groups
+    deviations, total = y - y.mean(), ((y - y.mean()) ** 2).sum()
+    sizes, sums, squares, own = (
+        sum_by_group(values, groups) for values in (np.ones(len(y)), deviations, deviations**2, parts)
+    )
+    left = total - squares - sums**2 / (len(y) - sizes)  # around the mean of those that are left
+    without = (parts.sum() - own) / np.maximum(left, 1e-300)
+    return float(parts.sum() / total), jackknife_error(without)

@@ -2,16 +2,17 @@
 
 Risks of different folds come from different models, so that only samples of the same fold are compared
 with one another.  Intervals are by jackknife: the index is a ratio of sums over pairs, and leaving out
-a sample takes its pairs from both.
+a sample, or a group, takes its pairs from both.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from absentia.core import Array
 from absentia.data import KernelViews, Views, count_groups
+from absentia.data.statistics import sum_by_group
 from absentia.data.survival import (
     Survival,
     as_survival,
@@ -111,9 +112,12 @@ class SurvivalAnalysis(Task):
     def count_words(self, y: Array) -> list[str]:
         return [f"{int(y[:, 1].sum())} events"]
 
-    def judge(self, y: Array, said: Mapping[str, Predictions], fold: Array) -> dict[str, dict[str, Any]]:
+    def judge(
+        self, y: Array, said: Mapping[str, Predictions], fold: Array, groups: Array | None = None
+    ) -> dict[str, dict[str, Any]]:
         times = Survival(y[:, 0], y[:, 1] == 1)
-        return {name: {"concordance": concordance(times, one.values, fold)} for name, one in said.items()}
+        found = {name: concordance(times, one.values, fold, groups) for name, one in said.items()}
+        return {name: {"concordance": interval} for name, interval in found.items()}
 
     def find_strength(self, fitted: Any) -> Any:
         """The penalty alpha, or one for each view."""
@@ -141,34 +145,46 @@ def _event_quartiles(fitted: Any) -> Array:
     return np.unique(np.quantile(fitted.event_times_, [0.25, 0.5, 0.75], method="lower"))
 
 
-def concordance(y: Survival, risk: Array, fold: Array) -> Interval:
+def concordance(y: Survival, risk: Array, fold: Array, groups: Array | None = None) -> Interval:
     """The concordance index of samples of the same fold; one half is chance."""
-    value, error = _jackknife(*_count_pairs(y, risk, fold))
-    return normal_interval(value, error, 0.0, 1.0)
+    return normal_interval(*_share_pairs(y, [risk], fold, groups), 0.0, 1.0, groups)
 
 
-def concordance_gain(y: Survival, risk: Array, other: Array, fold: Array) -> Interval:
+def concordance_gain(
+    y: Survival, risk: Array, other: Array, fold: Array, groups: Array | None = None
+) -> Interval:
     """How much larger the concordance of `risk` is than that of `other`."""
-    right, pairs = _count_pairs(y, risk, fold)
-    value, error = _jackknife(right - _count_pairs(y, other, fold)[0], pairs)
-    return normal_interval(value, error, -1.0, 1.0)
+    return normal_interval(*_share_pairs(y, [risk, other], fold, groups), -1.0, 1.0, groups)
 
 
-def _count_pairs(y: Survival, risk: Array, fold: Array) -> tuple[Array, Array]:
-    """Pairs of each sample that are in order, and all of them, within its fold."""
-    right, pairs = np.zeros(len(risk)), np.zeros(len(risk))
-    for k in np.unique(fold):
-        own = fold == k
-        if y.event[own].any():
-            right[own], pairs[own] = concordant_pairs(y.time[own], y.event[own], risk[own])
+def _share_pairs(
+    y: Survival, risks: Sequence[Array], fold: Array, groups: Array | None
+) -> tuple[float, float]:
+    """The share of pairs within folds that are in order, less that by a second risk, and its error.
+
+    Each pair stands with both of its samples, and is left out with either; with `groups`, with either's.
+    """
+    right, pairs = _count_pairs(y, risks, fold)
     if not pairs.any():
         raise ValueError("no two samples can be compared: nobody had the event before another's time")
-    return right, pairs
-
-
-def _jackknife(right: Array, pairs: Array) -> tuple[float, float]:
-    """A share of pairs and its standard error; each pair stands with both of its samples."""
     all_right, all_pairs = right.sum() / 2, pairs.sum() / 2
+    if groups is not None:
+        cells = np.unique(np.column_stack([fold, groups]), axis=0, return_inverse=True)[1].ravel()
+        inside = _count_pairs(y, risks, cells)  # pairs of one group are left out once
+        right, pairs = (
+            sum_by_group(x - own / 2, groups) for x, own in zip((right, pairs), inside, strict=True)
+        )
     left = all_pairs - pairs
     without = np.where(left > 0, (all_right - right) / np.where(left > 0, left, 1.0), all_right / all_pairs)
     return float(all_right / all_pairs), jackknife_error(without)
+
+
+def _count_pairs(y: Survival, risks: Sequence[Array], cells: Array) -> tuple[Array, Array]:
+    """Pairs of each sample that are in order, less those by a second risk, and all, within its cell."""
+    right, pairs = np.zeros(len(cells)), np.zeros(len(cells))
+    for cell in np.unique(cells):
+        own = cells == cell
+        if y.event[own].any():
+            counts = [concordant_pairs(y.time[own], y.event[own], risk[own]) for risk in risks]
+            right[own], pairs[own] = counts[0][0] - sum(right for right, _ in counts[1:]), counts[0][1]
+    return right, pairs

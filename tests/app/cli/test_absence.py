@@ -28,7 +28,8 @@ def write_folder(folder, planted=True, n=80):
     folder.mkdir()
     clinic.to_csv(folder / "clinic.csv")
     lab[~second].to_csv(folder / "lab.csv")
-    pd.DataFrame({"state": y, "site": site}, ids).to_csv(folder / "labels.csv")
+    coin = np.random.default_rng(1).choice(["heads", "tails"], n)
+    pd.DataFrame({"state": y, "site": site, "coin": coin}, ids).to_csv(folder / "labels.csv")
     return folder
 
 
@@ -78,14 +79,28 @@ def test_covariates_that_there_are_not_are_refused(folder):
     assert "site" in result.stderr
 
 
-def test_what_cannot_be_told_is_said_and_complete_data_need_no_reason(tmp_path):
+def test_what_cannot_be_told_is_counted_and_complete_data_need_no_reason(tmp_path):
     tables = {"a": np.arange(12.0)[:, None], "b": np.arange(12.0)[:, None]}
     np.savez(tmp_path / "full.npz", y=np.arange(12) % 2, **{f"view_{k}": v for k, v in tables.items()})
     assert "cannot be told" not in run("inspect", tmp_path / "full.npz", "--labels", "y").stdout
     tables["b"][:2] = np.nan
     np.savez(tmp_path / "few.npz", **{f"view_{k}": v for k, v in tables.items()})
     said = run("inspect", tmp_path / "few.npz").stdout
-    assert "note: b: who lacks it cannot be told from a: 2 of 12 samples lack it, 5 are wanted" in said
+    assert (
+        "why absent: nothing tells it; of the rows 0 could be chance, 1 have too little to tell by" in said
+    )
+
+
+def test_inspect_lists_what_is_notable_and_counts_the_rest(folder):
+    command = ("inspect", folder, "--labels", "labels.csv:state", "--covariates", "site", "coin")
+    said, rows = run(*command).stdout, json.loads(run(*command, "--json").stdout)["absence"]["rows"]
+    notable = [row["from"] for row in rows if row["p corrected"] is not None and row["p corrected"] < 0.05]
+    assert 0 < len(notable) < len(rows)
+    table = said[said.index("why absent") :].partition("of further rows")[0].splitlines()[2:]
+    assert [line.split()[2] for line in table if line.strip()] == notable
+    chance = sum(row["AUC"] is not None for row in rows) - len(notable)
+    untold = sum(row["AUC"] is None for row in rows)
+    assert f"of further rows {chance} could be chance, {untold} have too little" in said
 
 
 def test_the_page_of_a_fit_says_why_views_are_absent(folder, tmp_path):

@@ -11,7 +11,7 @@ from helpers.known_effects import planted
 
 
 def judged(**changes):
-    return Validation({"it": Predictions(None, changes.pop("probabilities", 1))}, None, {}, **changes)
+    return Validation(None, {"it": Predictions(None, changes.pop("probabilities", 1))}, None, {}, **changes)
 
 
 def test_importances_are_told_where_there_are_any():

@@ -12,6 +12,8 @@ from absentia.app._terminal import escape_text, format_command, out, say
 from absentia.app.cli._flags import (
     DATA_HELP,
     JSON,
+    AdjustFlag,
+    CovariatesFlag,
     Force,
     LabelledReadOptions,
     LabelsFlag,
@@ -101,12 +103,22 @@ class CompareOptions:
     memory_limit: str | None = None
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class AdjustOptions:
+    """Columns that are no features, and whether features are adjusted for them."""
+
+    covariates: CovariatesFlag = ()
+    adjust: AdjustFlag = False
+
+
 def compare(
     data: Annotated[Path | None, Parameter(help=DATA_HELP)] = None,
     /,
     *,
     labels: LabelsFlag = None,
     output: Annotated[Path | None, Parameter(alias="-o")] = None,
+    adjustment: AdjustOptions = AdjustOptions(),  # noqa: B008
     options: CompareOptions = CompareOptions(),  # noqa: B008 - it is frozen
     source: LabelledReadOptions = LabelledReadOptions(),  # noqa: B008
     kernels: ViewKernelOptions = ViewKernelOptions(),  # noqa: B008
@@ -151,7 +163,7 @@ def compare(
     from absentia.app.comparison import count_jobs
     from absentia.experiment.engine import Pool
 
-    study, notes = studies.make_study(data, labels, source, kernels, options, output)
+    study, notes = studies.make_study(data, labels, source, kernels, options, output, adjustment)
     mix = studies.read_mix(patterns, source, study)
     for note in notes:
         say(escape_text(note))

@@ -23,8 +23,10 @@ from absentia.data import (
     drop_features,
     find_repeats,
     looks_like_counts,
+    parse_times,
     show_id,
 )
+from absentia.experiment.comparison import make_covariates
 from absentia.files import Labels, LoadedData, file_errors, read_covariates, read_groups, read_labels
 from absentia.kernels import ViewKernels
 from absentia.methods import inspection
@@ -57,6 +59,14 @@ class TrainingData:
     n_learned: int = 0  # where these are some of the samples that were learned from
     reading: dict[str, Any] = field(default_factory=dict)  # what a model has to know to read new samples
     covariates: pd.DataFrame = field(default_factory=pd.DataFrame)  # by id, of the samples and others
+    times: Array | None = None  # when samples came, as numbers
+    adjusted_for: Views | None = None  # covariates, one view of the samples
+
+    def take(self, rows: Array) -> TrainingData:
+        """The samples at these positions."""
+        besides = {name: getattr(self, name) for name in ("times", "adjusted_for")}
+        some: Any = {name: None if values is None else values[rows] for name, values in besides.items()}
+        return replace(self, data=take_samples(self.data, rows), y=self.y[rows], **some)
 
     @cached_property
     def validated(self) -> TrainingData:
@@ -68,8 +78,7 @@ class TrainingData:
         note = (
             f"judged on {len(few)} of the {len(self.y)} samples: with all to learn from, it may do better"
         )
-        part, notes = take_samples(self.data, few), (*self.notes, note)
-        return replace(self, data=part, y=self.y[few], notes=notes, n_learned=len(self.y))
+        return replace(self.take(few), notes=(*self.notes, note), n_learned=len(self.y))
 
 
 def read_training(
@@ -79,12 +88,15 @@ def read_training(
     options: ViewKernelOptions,
     tasks: Sequence[Task],
     covariates: Sequence[str] = (),
+    adjust: bool = False,
 ) -> TrainingData:
     """Samples with a view and a label for one of these tasks; who has not is warned of.
 
     Where numbers alone are wanted, labels that look like classes are numbers if they can be.
-    Columns that are `covariates` are no features.
+    Columns that are `covariates` are no features, and to `adjust` for.
     """
+    if adjust and not covariates:
+        raise ValueError("--adjust wants --covariates, the columns to adjust for")
     with warnings.catch_warnings():  # who has no view is said in terms of learning below
         warnings.filterwarnings("ignore", ".*(no view at all|observed for no sample)", AbsenceWarning)
         opened = source.open(path, labels)
@@ -92,6 +104,7 @@ def read_training(
     kind = "numbers" if tuple(tasks) == (REGRESSION,) else None
     found = find_labels(path, source, opened, labels, kind)
     opened, ignored = group_samples(path, source, opened)
+    opened, times, columns = find_times(path, source, opened)
     what = f"{path}: labels {labels!r}"
     task = _check_task(found, tasks, what)
     data, kernels = found.without(besides.without(opened.data)), options.make(opened)
@@ -102,18 +115,36 @@ def read_training(
     absent = [f"{n} of {len(data)} samples {why}: not learned from" for why, n in dropped.items() if n]
     for sentence in [*absent, *_training_warnings(found, data, used, kernels)]:
         warn(sentence, AbsenceWarning)
+    adjusted_for = make_covariates(used, besides.table) if adjust else None
+    leaves = () if adjust else besides.leaves
     return TrainingData(
         used,
         found.values[kept],
         kernels,
         len(data),
         dropped,
-        (*opened.notes, f"labels: {describe_labels(found)}"),
+        (*opened.notes, f"labels: {describe_labels(found)}", *describe_adjustment(adjusted_for)),
         task,
         found.columns,
-        reading=source.to_remember(opened, [*ignored, *besides.leaves]),
+        reading=source.to_remember(opened, [*ignored, *columns, *leaves], covariates if adjust else ()),
         covariates=besides.table,
+        times=None if times is None else parse_times(times[kept], used.ids),
+        adjusted_for=adjusted_for,
     )
+
+
+def describe_adjustment(covariates: Views | None) -> list[str]:
+    """What features are adjusted for, in a sentence if they are."""
+    if covariates is None:
+        return []
+    (view,) = covariates.names
+    names, levels = covariates[view].columns, covariates.levels(view)
+    words = [
+        f"{name} ({len(levels[name])} levels)" if name in levels else f"{name} (a number)" for name in names
+    ]
+    unknown = covariates.missing_values[view] + len(names) * int((~covariates.observed).sum())
+    gaps = f"; {unknown} unknown value(s) count as the mean" if unknown else ""
+    return [f"numeric features are residuals after regression on {', '.join(words)}{gaps}"]
 
 
 def group_samples(
@@ -132,6 +163,20 @@ def group_samples(
     except ValueError as error:
         raise ValueError(f"--groups {source.groups}: {error}") from None
     return replace(opened, data=data, notes=(*opened.notes, note)), found.leaves
+
+
+def find_times(
+    path: Path, source: ReadOptions, opened: LoadedData
+) -> tuple[LoadedData, Array | None, tuple[tuple[str, str], ...]]:
+    """The data without the column of times, these as texts if any were asked for, and that column."""
+    if source.time is None:
+        return opened, None, ()
+    try:
+        found = read_groups(source.time, opened, path, id=source.id)
+    except ValueError as error:
+        raise ValueError(f"--time {source.time}: {error}") from None
+    texts = np.where(found.known, found.values.astype(str), "")
+    return replace(opened, data=found.without(opened.data)), texts, found.leaves
 
 
 def _check_task(labels: Labels, tasks: Sequence[Task], what: str) -> Task:

@@ -12,6 +12,7 @@ from absentia.app._terminal import out
 from absentia.app.cli._flags import (
     DATA_HELP,
     JSON,
+    AdjustFlag,
     CovariatesFlag,
     Force,
     LabelledReadOptions,
@@ -63,6 +64,7 @@ class FitOptions:
     method: str | None = None
     C: Annotated[str, Parameter(name="--C")] = "cv"
     covariates: CovariatesFlag = ()
+    adjust: AdjustFlag = False
     source: LabelledReadOptions = LabelledReadOptions()  # noqa: RUF009 - it is frozen
     kernels: ViewKernelOptions = ViewKernelOptions()  # noqa: RUF009
     probability: bool = True

@@ -28,7 +28,13 @@ from absentia.app._terminal import (
     say_json,
     say_paths,
 )
-from absentia.app.cli._data import TrainingData, explain_absence, open_costs, read_training
+from absentia.app.cli._data import (
+    TrainingData,
+    describe_adjustment,
+    explain_absence,
+    open_costs,
+    read_training,
+)
 from absentia.app.cli._fit import FitOptions
 from absentia.app.cli._flags import made_with, make_table, parameters_in_words, read_flags
 from absentia.core import limit_threads
@@ -48,6 +54,7 @@ from absentia.tasks import (
     Interval,
     Plan,
     Task,
+    adjust_samples,
     choose_decision,
     decision_words,
     take_samples,
@@ -87,8 +94,14 @@ class _Fit:
         """Of samples that were not seen, by method and measure."""
         if self.validation is None:
             return {}
+        seen, validation = self.judged, self.validation
+        return self.task.judge(seen.y, validation.said, validation.fold, seen.data.groups)
+
+    @cached_property
+    def judged(self) -> TrainingData:
+        """The samples that were predicted by models that had not seen them."""
         seen = self.training.validated
-        return self.task.judge(seen.y, self.validation.said, self.validation.fold)
+        return seen if self.validation is None else seen.take(self.validation.samples)
 
     @cached_property
     def regions(self) -> dict[str, Regions]:
@@ -119,7 +132,13 @@ def run_fit(
     page = options.page(output)
     with collect_warnings() as remarks:
         training = read_training(
-            data, options.source, labels, options.kernels, tasks, covariates=options.covariates
+            data,
+            options.source,
+            labels,
+            options.kernels,
+            tasks,
+            covariates=options.covariates,
+            adjust=options.adjust,
         )
         training = replace(training, task=_judged_by(training, options))
         entry = entry or training.task.find(training.task.default_method)
@@ -177,7 +196,16 @@ def _read_parameters(entry: Entry, options: FitOptions, flags: Mapping[str, str]
 
 
 def _find_coverage(plan: Plan, options: FitOptions) -> float | None:
-    """What prediction sets are to cover; None: there is nothing that they could be made of."""
+    """What prediction sets are to cover; None: there is nothing that they could be made of.
+
+    Nor are there any with times: sets rest on new samples being like those that calibrate them.
+    """
+    if options.source.time is not None:
+        if options.coverage is not None:
+            raise ValueError(
+                "--coverage is of samples held out at random, and --time of later ones; leave one out"
+            )
+        return None
     if options.no_rows:
         return None
     if can_calibrate(plan.estimator):
@@ -197,24 +225,34 @@ def _learn(
     """
     task, seen, coverage = training.task, training.validated, _find_coverage(plan, options)
     plans = {plan.name: plan, **task.baseline_plans(plan, seen.data)} if validate else {}
-    n_folds = task.count_folds(seen.y, seen.data.groups) if validate else 0
+    n_folds = _count_folds(task, seen) if validate else 0
     with step_bar(plan.name, experiment.count_steps(plan, plans, n_folds)) as tick:
         begin = _progress._clock()
-        model = task.learn(training.data, training.y, plan, tick)
+        everyone = np.arange(len(training.y))
+        samples, adjust = adjust_samples(training.data, training.adjusted_for, everyone)
+        model = task.learn(samples, training.y, plan, tick)
         if options.no_rows:
             models.export(model)  # what cannot be is refused before the folds take their time
+        whole = model if adjust is None else models.adjust_before(adjust, model)
         if not validate:
-            return model, None
+            return whole, None
         seconds = n_folds * (_progress._clock() - begin)
         if seconds > _LONG_SECONDS:
             words = (
                 f"fitted; judging it in folds beside baselines takes about {format_seconds(seconds)} more"
             )
             err.print(f"{words} (--no-report: not at all)", soft_wrap=True)
-        validation = experiment.cross_validate(task, seen.data, seen.y, plans, tick, coverage=coverage)
+        how: Any = {"coverage": coverage, "times": seen.times, "covariates": seen.adjusted_for}
+        validation = experiment.cross_validate(task, seen.data, seen.y, plans, tick, **how)
     if coverage is not None:
-        _calibrate(model, training.data, validation)
-    return model, validation
+        _calibrate(model, samples, validation)
+    return whole, validation
+
+
+def _count_folds(task: Task, seen: TrainingData) -> int:
+    if seen.times is not None:
+        return len(task.make_time_folds(seen.y, seen.times, seen.data.groups))
+    return task.count_folds(seen.y, seen.data.groups)
 
 
 def _calibrate(model: Any, data: Any, validation: Validation) -> None:
@@ -370,7 +408,7 @@ def _score_table(scores: Mapping[str, Mapping[str, Any]]) -> Table:
 
 def _render(fit: _Fit, validation: Validation, remarks: Sequence[str]) -> str:
     """The page as a text of HTML: what all tasks show, and what each shows beside."""
-    seen = fit.training.validated
+    seen = fit.judged
     more = seen.notes[-1:] if seen.n_learned else ()
     common = {
         "names": fit.fitted.names_in_,
@@ -380,6 +418,7 @@ def _render(fit: _Fit, validation: Validation, remarks: Sequence[str]) -> str:
         "facts": _facts(fit, validation),
         "absence": _absence(fit),
         "regions": fit.regions,
+        "groups": seen.data.groups,
     }
     if fit.task.name == "classes":
         return _render_classes(fit, validation, common)
@@ -395,7 +434,7 @@ def _absence(fit: _Fit) -> inspection.Absence:
 
 def _facts(fit: _Fit, validation: Validation) -> dict[str, str]:
     """How it was done, by name."""
-    task, seen = fit.task, fit.training.validated
+    task, seen = fit.task, fit.judged
     facts = {
         "file": str(fit.data),
         "labels": str(fit.labels),
@@ -418,9 +457,18 @@ def _facts(fit: _Fit, validation: Validation) -> dict[str, str]:
         facts["decision"] = f"the class with the {words}"
     if fit.options.covariates:
         facts["covariates"] = ", ".join(fit.options.covariates)
+    for sentence in describe_adjustment(fit.training.adjusted_for):
+        facts["adjusted"] = f"{sentence}; learned in the training part of each fold"
     facts["folds"] = f"{validation.n_folds}, {task.fold_words}, seed 0"
+    if fit.options.source.time is not None:
+        n_early = len(fit.training.validated.y) - len(seen.y)
+        facts["folds"] = (
+            f"{validation.n_folds} blocks in time, each predicted from all that came before it; the "
+            f"{n_early} earliest samples are learned from only"
+        )
+        facts["time"] = fit.options.source.time
     if (n_groups := seen.data.n_groups) is not None:
-        facts["groups"] = f"{n_groups} of samples, none on both sides of a split"
+        facts["groups"] = f"{n_groups} of samples, none on both sides of a split; intervals are by group"
     facts["judged on"] = f"{len(seen.y)} samples"
     facts["parameters"] = parameters_in_words(fit.fitted.get_params())
     return facts | {"made with": made_with()}
@@ -443,7 +491,7 @@ def _kernel_words(kernels: ViewKernels) -> str:
 
 
 def _render_classes(fit: _Fit, validation: Validation, common: Mapping[str, Any]) -> str:
-    classifier, seen = fit.fitted, fit.training.validated
+    classifier, seen = fit.fitted, fit.judged
     classes = classifier.classes_
     story = report.ClassificationStory(
         title=f"{fit.data.name}, classified",
@@ -460,7 +508,7 @@ def _render_classes(fit: _Fit, validation: Validation, common: Mapping[str, Any]
         **_model_fields(fit.model, validation),
         used=getattr(classifier, "sentence_", ""),
         figures=_main_figures(fit),
-        n_learned=seen.n_learned,
+        n_learned=len(fit.training.y),
         **common,
     )
     return report.render_classification(story)
@@ -476,7 +524,7 @@ def _main_figures(fit: _Fit) -> list[tuple[str, str]]:
 
 
 def _render_numbers(fit: _Fit, validation: Validation, common: Mapping[str, Any]) -> str:
-    seen = fit.training.validated
+    seen = fit.judged
     target = (fit.labels or "").rpartition(":")[2].rpartition("/")[2] or "number"
     assert validation.without is not None
     story = report.NumbersStory(
@@ -493,7 +541,7 @@ def _render_numbers(fit: _Fit, validation: Validation, common: Mapping[str, Any]
 
 
 def _render_survival(fit: _Fit, validation: Validation, common: Mapping[str, Any]) -> str:
-    seen, fitted = fit.training.validated, fit.fitted
+    seen, fitted = fit.judged, fit.fitted
     alone: Mapping[str, float] = getattr(fitted, "concordances_", {})  # of views that are fused
     completed = getattr(fitted, "completer", None) is not None and not alone
     how = "views that are absent completed." if completed else "nothing completed."

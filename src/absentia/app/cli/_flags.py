@@ -78,6 +78,15 @@ CovariatesFlag = Annotated[
 ]
 
 
+AdjustFlag = Annotated[
+    Switch,
+    Parameter(
+        help="Replace numeric features by residuals after regression on the --covariates, learned from "
+        "training samples; new samples need them, too."
+    ),
+]
+
+
 def flag_words(options: Any) -> list[str]:
     """The flags of a dataclass of options that were given, as they are typed."""
     words = []
@@ -125,13 +134,14 @@ class ReadOptions:
     transpose: _Words | None = None
     features_from_labels: Annotated[tuple[str, ...], Parameter(parse=False)] = ()
     groups: Annotated[str | None, Parameter(parse=False)] = None
+    time: Annotated[str | None, Parameter(parse=False)] = None
 
     def options(self) -> dict[str, Any]:
         """As :func:`absentia.io.read` takes it."""
         from absentia import files
 
         options = {field.name: getattr(self, field.name) for field in fields(self)}
-        del options["groups"]  # of samples that were read
+        del options["groups"], options["time"]  # of samples that were read
         options["views"] = files.parse_groups(list(self.views)) if self.views else None
         options["transpose"] = False if self.transpose is None else self.transpose or True
         return options
@@ -142,12 +152,16 @@ class ReadOptions:
 
         return files.open_data(path, labels=labels, **self.options())
 
-    def to_remember(self, opened: LoadedData, ignored: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
+    def to_remember(
+        self, opened: LoadedData, ignored: Sequence[tuple[str, str]] = (), covariates: Sequence[str] = ()
+    ) -> dict[str, Any]:
         """What a model has to know to read new samples as those that it was learned from.
 
-        `ignored` are views and columns that were left out beside those that the user names.
+        `ignored` are views and columns that were left out beside those that the user names, `covariates`
+        columns that features are adjusted for.
         """
         reading = {
+            "covariates": list(covariates),
             "ignore": [*self.ignore, *(f"{view}:{column}" for view, column in ignored)],
             "labels": opened.table.name if opened.table else None,
             "features from labels": list(self.features_from_labels),
@@ -180,10 +194,14 @@ class LabelledReadOptions(ReadOptions):
     groups
         Who belongs together, and never stands on both sides of a split: COLUMN (patient, site) of the table
         of labels or of a view, FILE:COLUMN, or id, where ids tell it (P01_v1, P01_v2). It is no feature.
+    time
+        When samples came, numbers or dates (2024-03-01): COLUMN or FILE:COLUMN, as --groups. Methods are
+        judged by what comes later than what they learn from. It is no feature.
     """
 
     features_from_labels: _Words = ()
     groups: str | None = None
+    time: str | None = None
 
 
 def container_endings(file: Path) -> tuple[str, ...]:
@@ -274,6 +292,9 @@ _VERB_FLAGS = [
         "--all-values",
         "--fill-gaps",
         "--covariates",
+        "--adjust",
+        "--groups",
+        "--time",
     ),
 ]
 

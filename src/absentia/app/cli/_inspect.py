@@ -49,13 +49,20 @@ def inspect(
 
         _show_model(data, models.describe(data), json)
         return
-    from absentia.app.cli._data import Covariates, explain_labelled_absence, find_labels, group_samples
+    from absentia.app.cli._data import (
+        Covariates,
+        explain_labelled_absence,
+        find_labels,
+        find_times,
+        group_samples,
+    )
     from absentia.core import limit_threads
 
     loaded = source.open(data, labels)
     label_values = None if labels is None else find_labels(data, source, loaded, labels)
     besides = Covariates.read(covariates, loaded, data, source.id)
     loaded, _ = group_samples(data, source, loaded)
+    loaded, *_ = find_times(data, source, loaded)
     loaded = replace(loaded, data=besides.without(loaded.data))
     features = loaded.data if label_values is None else label_values.without(loaded.data)
     with limit_threads(None, len(features)):
@@ -156,21 +163,24 @@ def _make_pattern_table(data: Presence, max_patterns: int = 10) -> Table:
 
 
 def _show_absence(absence: Absence) -> None:
-    """Print how well it can be told who lacks which view, and what that means."""
+    """Print how well it can be told who lacks which view, where it can be, and what that means."""
     table = make_table("view", "absent", "told from", "AUC", "95% interval", "p, corrected")
     table.title, table.title_justify = "why absent", "left"
-    for row in absence.table.to_dict("records"):
-        if row["AUC"] == row["AUC"]:
-            numbers = [f"{row['AUC']:.2f}", f"{row['low']:.2f} to {row['high']:.2f}"]
-            cells = [escape_text(row["view"]), str(row["n absent"]), escape_text(row["from"])]
-            p = row["p corrected"]
-            table.add_row(*cells, *numbers, "<0.001" if p < 0.001 else f"{p:.3f}")
+    for row in absence.notable.to_dict("records"):
+        numbers = [f"{row['AUC']:.2f}", f"{row['low']:.2f} to {row['high']:.2f}"]
+        cells = [escape_text(row["view"]), str(row["n absent"]), escape_text(row["from"])]
+        p = row["p corrected"]
+        table.add_row(*cells, *numbers, "<0.001" if p < 0.001 else f"{p:.3f}")
     if table.row_count:
         out.print(table)
-    untold = absence.table[absence.table["why not"] != ""]
-    for (view, reason), group in untold.groupby(["view", "why not"], sort=False):
-        sources = ", ".join(group["from"])
-        say(f"note: {escape_text(f'{view}: who lacks it cannot be told from {sources}: {reason}')}")
+    n_untold = int((absence.table["why not"] != "").sum())
+    n_chance = len(absence.table) - len(absence.notable) - n_untold
+    if n_chance + n_untold:
+        which = "of further rows" if table.row_count else "why absent: nothing tells it; of the rows"
+        say(
+            f"{which} {n_chance} could be chance, {n_untold} have too little to tell by "
+            "(--json has them all)"
+        )
     for note in absence.notes:
         say(f"note: {escape_text(note)}")
     if absence.pattern is not None:

@@ -110,7 +110,7 @@ def _read(
         )
     remembered, read = files.read_state(path)[1]["about"].get("reading"), []
     for place in (data,) if among is None else (data, among):
-        samples = read_samples(fitted, place, source, remembered)
+        samples = read_samples(fitted, place, source, remembered, path)
         if not isinstance(samples, Views) or not fitted.takes_features:
             raise ValueError(f"{place}: features are wanted, which samples lend one another, not kernels")
         read.append(get_coding(fitted).in_views(samples))

@@ -78,7 +78,8 @@ def predict(
 
     fitted = load_model(model)
     _check_calibration(model, fitted, coverage)
-    data = read_samples(fitted, new, source, files.read_state(model)[1]["about"].get("reading"))
+    remembered = files.read_state(model)[1]["about"].get("reading")
+    data = read_samples(fitted, new, source, remembered, model)
     with limit_threads(threads, len(fitted.classifier.ids_)):
         try:
             matched, shift = _matched_sentences(fitted, data), _compare_with_training(fitted, data)
@@ -154,37 +155,63 @@ def load_model(path: Path) -> Model:
     """A fitted model with the kernels that are made before it."""
     from sklearn.pipeline import Pipeline
 
-    from absentia.kernels import ViewKernels
+    from absentia.kernels import AdjustViews, ViewKernels
     from absentia.methods import models
     from absentia.tasks import REGRESSION, SURVIVAL, find_task
 
     fitted = models.load(path)
     if isinstance(fitted, models.Model):
         return fitted
+    adjust = fitted[0] if isinstance(fitted, Pipeline) and isinstance(fitted[0], AdjustViews) else None
+    fitted = fitted if adjust is None else fitted[1:] if len(fitted) > 2 else fitted[-1]
     with_kernels = isinstance(fitted, Pipeline) and len(fitted) == 2 and isinstance(fitted[0], ViewKernels)
     if with_kernels and find_task(fitted[1]) is not None:
-        return models.Model(fitted[1], fitted[0])
+        return models.Model(fitted[1], fitted[0], adjust=adjust)
     if find_task(fitted) in (REGRESSION, SURVIVAL):
-        return models.Model(fitted)
+        return models.Model(fitted, adjust=adjust)
     raise ValueError(
         f"{path}: holds a {type(fitted).__name__}, which is no model of classes, numbers or "
         "survival; make one with absentia fit, or use it in Python: absentia.load(path)"
     )
 
 
-def read_samples(model: Model, path: Path, source: ReadOptions, remembered: Any) -> Views | KernelViews:
+def read_samples(
+    fitted: Model, new: Path, source: ReadOptions, remembered: Any, model: Path
+) -> Views | KernelViews:
     """New samples as the call says, and as the model remembers that those of training were read."""
+    return _as_trained(fitted, *_read_new(fitted, model, new, source, remembered), new)
+
+
+def _read_new(
+    fitted: Model, model: Path, new: Path, source: ReadOptions, remembered: Any
+) -> tuple[Views | KernelViews, Views | None]:
+    """New samples, and the covariates that the model adjusts them for, if it does."""
     from absentia import files
+    from absentia.app.cli._data import Covariates
+    from absentia.experiment.comparison import make_covariates
 
-    options = source.options_as_trained(path, remembered)
-    return _as_trained(model, files.read_new(path, **options), path)
+    options = source.options_as_trained(new, remembered)
+    data = files.read_new(new, **options)
+    if fitted.adjust is None:
+        return data, None
+    columns = remembered.get("covariates", ()) if isinstance(remembered, dict) else ()
+    opened = files.LoadedData(data, table=options["labels"])
+    try:
+        besides = Covariates.read([str(name) for name in columns], opened, new, source.id)
+        return besides.without(data), make_covariates(data, besides.table)
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"{new}: {error}; {model} adjusts features for {', '.join(map(str, columns))}"
+        ) from None
 
 
-def _as_trained(model: Model, data: Views | KernelViews, path: Path) -> Views | KernelViews:
+def _as_trained(
+    model: Model, data: Views | KernelViews, covariates: Views | None, path: Path
+) -> Views | KernelViews:
     """New samples as the model can take them: its only view under its name, kernels with ids."""
     import numpy as np
 
-    from absentia.data import KernelViews
+    from absentia.data import KernelViews, add_views
 
     if isinstance(data, KernelViews):
         if data.square and np.array_equal(data.ids, np.arange(len(data))):
@@ -195,13 +222,13 @@ def _as_trained(model: Model, data: Views | KernelViews, path: Path) -> Views | 
         return data
     _check_orientation(model, data, path)
     if len(model.names) == 1 and data.n_views == 1:
-        return data.renamed(dict(zip(data.names, model.names, strict=True)))
+        data = data.renamed(dict(zip(data.names, model.names, strict=True)))
     if not set(data.names) & set(model.names):
         raise ValueError(
             f"{path}: none of the views {list(data.names)} is one of the model's, {list(model.names)}; "
             "call files as they were called in training, or give --views as then"
         )
-    return data
+    return data if covariates is None else add_views(data, covariates)
 
 
 def _check_orientation(model: Model, data: Views, path: Path) -> None:
@@ -227,9 +254,11 @@ def _matched_sentences(model: Model, data: Views | KernelViews) -> list[str]:
 
     if not isinstance(data, Views) or not model.takes_features:
         return []
-    unknown = [name for name in data.names if name not in model.names]
+    besides = () if model.adjust is None else (model.adjust.covariates,)
+    unknown = [name for name in data.names if name not in (*model.names, *besides)]
     ignored = [f"view {name!r} was not there in training (ignored)" for name in unknown]
-    return [*get_coding(model).sentences(data), *ignored]
+    adjusted = [f"features are adjusted for {', '.join(data[name].columns)}" for name in besides]
+    return [*get_coding(model).sentences(data), *ignored, *adjusted]
 
 
 def _compare_with_training(model: Model, data: Views | KernelViews) -> Shift | None:

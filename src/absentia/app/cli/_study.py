@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, fields, is_dataclass, replace
+from dataclasses import asdict, astuple, fields, is_dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from absentia.app._terminal import (
     say_json,
     say_paths,
 )
-from absentia.app.cli._compare import PAGE, TABLE, CompareOptions
+from absentia.app.cli._compare import PAGE, TABLE, AdjustOptions, CompareOptions
 from absentia.app.cli._data import open_costs, read_training
 from absentia.app.cli._flags import ReadOptions, ViewKernelOptions, flag_words, make_table
 from absentia.app.comparison import Comparison, make_design
@@ -42,17 +42,18 @@ def make_study(
     kernels: ViewKernelOptions,
     options: CompareOptions,
     folder: Path | None,
+    adjustment: AdjustOptions = AdjustOptions(),  # noqa: B008 - it is frozen
 ) -> tuple[Study, Sequence[str]]:
     """The study that the options ask for, and what is to be said of the data."""
     kernels.check_names()
     limit = options.memory_limit
     memory = None if limit is None else parse_bytes(limit, "--memory-limit")
     with collect_warnings() as remarks:
-        task_data, notes = _read_task_data(data, labels, source, kernels)
+        task_data, notes = _read_task_data(data, labels, source, kernels, adjustment)
     with open_costs(options.costs) as costs:
         task_data = task_data.judged_by(options.score, costs)
     named = [str(data), *([] if labels is None else ["--labels", labels])]
-    named += [*flag_words(source), *flag_words(kernels)]
+    named += [*flag_words(source), *flag_words(kernels), *flag_words(adjustment)]
     more = [*flag_words(options), *([] if folder is None else ["-o", str(folder)])]
     given = asdict(options) | {"memory_limit": memory}
     methods, score, costs_file, _ = map(given.pop, ("methods", "score", "costs", "all_repeats"))
@@ -72,19 +73,30 @@ def make_study(
 
 
 def _read_task_data(
-    path: Path, labels: str | None, source: ReadOptions, options: ViewKernelOptions
+    path: Path,
+    labels: str | None,
+    source: ReadOptions,
+    options: ViewKernelOptions,
+    adjustment: AdjustOptions = AdjustOptions(),  # noqa: B008 - it is frozen
 ) -> tuple[TaskData, Sequence[str]]:
     """What is compared on, and what is to be said of it."""
     if labels is None:
         opened = source.open(path)
         if source.groups is not None:
             raise ValueError("--groups are of predictions: give --labels, or leave them out")
+        if source.time is not None:
+            raise ValueError("--time is of predictions: give --labels, or leave it out")
+        if adjustment.covariates or adjustment.adjust:
+            raise ValueError(
+                "--covariates and --adjust are of predictions: give --labels, or leave them out"
+            )
         return make_task_data(opened.data, kernel=options.make(opened)), opened.notes
     tasks = (CLASSIFICATION, REGRESSION, SURVIVAL, MULTILABEL)
-    training = read_training(path, source, labels, options, tasks)
+    training = read_training(path, source, labels, options, tasks, *astuple(adjustment))
     columns = training.columns if training.task is MULTILABEL else ()
-    data = label_data(training.data, training.y, training.kernels, training.task.name, columns)
-    return data, training.notes
+    besides = training.times, training.adjusted_for
+    kernels, kind = training.kernels, training.task.name
+    return label_data(training.data, training.y, kernels, kind, columns, *besides), training.notes
 
 
 def read_mix(path: Path | None, source: ReadOptions, study: Study) -> PatternMix | None:

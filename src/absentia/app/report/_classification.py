@@ -14,8 +14,8 @@ from absentia.app.report._format import (
     format_p,
     format_percent,
     format_points,
+    share_interval,
     shorten,
-    wilson_interval,
 )
 from absentia.app.report._page import (
     BAR,
@@ -186,7 +186,9 @@ def _list_figures(story: ClassificationStory) -> list[tuple[str, str]]:
 
 def _make_accuracy_section(story: ClassificationStory) -> Section:
     """Balanced accuracy of each method, and the share of all samples that is right."""
-    scores = {name: balanced_accuracy(story.truth, story.right(name)) for name in story.predictions}
+    scores = {
+        name: balanced_accuracy(story.truth, story.right(name), story.groups) for name in story.predictions
+    }
 
     def describe(name: str) -> list[str | Cell]:
         value, low, high = (100 * number for number in scores[name])
@@ -209,8 +211,9 @@ def _make_accuracy_section(story: ClassificationStory) -> Section:
 
 def _compare_with_baselines(story: ClassificationStory) -> Iterator[str]:
     """The method against each baseline, sample by sample."""
+    test = "exact McNemar test" if story.groups is None else "McNemar's test by group"
     for name in list(story.predictions)[1:]:
-        wins, losses, p = mcnemar(story.right(story.method), story.right(name))
+        wins, losses, p = mcnemar(story.right(story.method), story.right(name), story.groups)
         if wins + losses == 0:
             yield f"{story.method} and the {name} were right on the same samples."
             continue
@@ -219,7 +222,7 @@ def _compare_with_baselines(story: ClassificationStory) -> Iterator[str]:
             end = "a difference that chance could make"
         yield (
             f"Only {story.method} was right on {format_count(wins, 'sample')}, only the {name} on "
-            f"{format_number(losses)}: {end} ({format_p(p)}, exact McNemar test)."
+            f"{format_number(losses)}: {end} ({format_p(p)}, {test})."
         )
 
 
@@ -312,8 +315,9 @@ def _make_class_table(story: ClassificationStory) -> Markup:
     rows = []
     for c, name in enumerate(story.classes):
         members, chosen = story.truth == c, story.predicted == c
-        n, n_predicted, hits = (int(x.sum()) for x in (members, chosen, members & chosen))
-        shares = [*_format_share(hits, n), *_format_share(hits, n_predicted)]
+        n, hits = int(members.sum()), int((members & chosen).sum())
+        right = story.right(story.method)
+        shares = [cell for own in (members, chosen) for cell in _format_share(right, own, story.groups)]
         cells: list[str | Cell] = [
             format_number(n),
             *shares,
@@ -336,12 +340,12 @@ def _make_class_table(story: ClassificationStory) -> Markup:
     )
 
 
-def _format_share(hits: int, n: int) -> tuple[str, str]:
-    """A share and its interval, or dashes where there is nothing to share."""
-    if not n:
+def _format_share(right: Array, members: Array, groups: Array | None) -> tuple[str, str]:
+    """The share of members (a mask) that is right and its interval, or dashes if there are none."""
+    if not members.any():
         return DASH, DASH
-    low, high = wilson_interval(hits, n)
-    return f"{100 * hits / n:.1f}%", f"{100 * low:.0f} to {100 * high:.0f}%"
+    low, high = share_interval(right[members], None if groups is None else groups[members])
+    return f"{100 * right[members].mean():.1f}%", f"{100 * low:.0f} to {100 * high:.0f}%"
 
 
 def _compute_area(story: ClassificationStory, c: int) -> str:
@@ -581,18 +585,20 @@ def _make_calibration_section(story: ClassificationStory) -> Section | None:
         what, y_title = "probability of the class", "share that were right"
         described = "the probability of each sample's most probable class"
     bins = np.minimum((given * _N_BINS).astype(int), _N_BINS - 1)
-    groups = [
-        (int((bins == b).sum()), given[bins == b].mean(), came[bins == b].mean()) for b in np.unique(bins)
-    ]
-    error = sum(n * abs(mean - share) for n, mean, share in groups) / len(truth)
+    members = [bins == b for b in np.unique(bins)]
+    dots = [(int(own.sum()), given[own].mean(), came[own].mean()) for own in members]
+    groups = [None if story.groups is None else story.groups[own] for own in members]
+    ends = [share_interval(came[own], of) for own, of in zip(members, groups, strict=True)]
+    error = sum(n * abs(mean - share) for n, mean, share in dots) / len(truth)
     frame = Frame.make((368, 360), (0.0, 1.0), (0.0, 1.0), (52.0, 20.0, 12.0, 46.0))
-    path = element("path", d=frame.path((mean, share) for _, mean, share in groups))
-    line = element("g", path, *(_draw_bin(frame, *group) for group in groups), class_="line c0")
+    path = element("path", d=frame.path((mean, share) for _, mean, share in dots))
+    drawn = [_draw_bin(frame, *one, interval) for one, interval in zip(dots, ends, strict=True)]
+    line = element("g", path, *drawn, class_="line c0")
     axes = frame.axes(_SHARES, _SHARES, what, y_title, 12)
     label = "Calibration: given probability against what came true"
     chart = frame.draw(axes, frame.diagonal(), line, label=label, class_="chart square")
     words = "Lines through the dots are 95% intervals."
-    if any(n < FEW_SAMPLES for n, _, _ in groups):
+    if any(n < FEW_SAMPLES for n, _, _ in dots):
         words += f" Hollow dots are groups of fewer than {FEW_SAMPLES} samples."
     words += " A sample without a usable view gets the frequencies of the classes."
     lead = (
@@ -603,10 +609,9 @@ def _make_calibration_section(story: ClassificationStory) -> Section | None:
     return Section("calibration", "Calibration", "Calibration", lead, [chart, note(words)])
 
 
-def _draw_bin(frame: Frame, n: int, mean: float, share: float) -> Markup:
-    low, high = wilson_interval(round(share * n), n)
+def _draw_bin(frame: Frame, n: int, mean: float, share: float, ends: tuple[float, float]) -> Markup:
     title = f"{format_number(n)} samples given {100 * mean:.0f}% on average: {100 * share:.0f}% came true"
-    interval = (frame.y(low), frame.y(high))
+    interval = (frame.y(ends[0]), frame.y(ends[1]))
     return dot(frame.x(mean), frame.y(share), title, 4, interval=interval, hollow=n < FEW_SAMPLES)
 
 

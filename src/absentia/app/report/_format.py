@@ -9,6 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral
 
+import numpy as np
+
+from absentia.core import Array
+from absentia.data.statistics import effective_size
 from absentia.experiment.results import Interval, Metric
 
 DASH = "–"
@@ -88,7 +92,13 @@ def shorten(word: str, length: int) -> str:
     return f"{word[: length - 1 - tail].rstrip()}…{word[len(word) - tail :].lstrip()}"
 
 
-def wilson_interval(hits: int, n: int, z: float = 1.96) -> tuple[float, float]:
+def share_interval(right: Array, groups: Array | None) -> tuple[float, float]:
+    """The 95 % interval of the share of samples (n,) that are right; by group where there are groups."""
+    n = len(right) if groups is None else effective_size(right, groups)
+    return wilson_interval(float(np.mean(right)) * n, n)
+
+
+def wilson_interval(hits: float, n: float, z: float = 1.96) -> tuple[float, float]:
     """Wilson's score interval (1927) of the share `hits` / `n`, ``n > 0``; 95 % by default."""
     p = hits / n
     middle = (p + z * z / (2 * n)) / (1 + z * z / n)

@@ -96,7 +96,8 @@ def render_numbers(story: NumbersStory) -> str:
 
 
 def _list_figures(story: NumbersStory) -> list[tuple[str, str]]:
-    (r2, low, high), rmse, _ = regression.errors(story.truth, story.predictions[story.method])
+    predicted = story.predictions[story.method]
+    (r2, low, high), rmse, _ = regression.errors(story.truth, predicted, story.groups)
     spread = format_number(float(story.truth.std()))
     n_views = format_count(story.n_views, "view")
     n_all = format_number(max(story.n_all, story.n_samples))
@@ -110,7 +111,9 @@ def _list_figures(story: NumbersStory) -> list[tuple[str, str]]:
 
 def _make_explained_section(story: NumbersStory) -> Section:
     """R², RMSE and MAE of each method."""
-    scores = {name: regression.errors(story.truth, p) for name, p in story.predictions.items()}
+    scores = {
+        name: regression.errors(story.truth, p, story.groups) for name, p in story.predictions.items()
+    }
 
     def describe(name: str) -> list[str | Cell]:
         (value, low, high), rmse, mae = scores[name]
@@ -147,7 +150,7 @@ def _compare_with_baselines(story: NumbersStory) -> Iterator[str]:
     """The method against each baseline, sample by sample."""
     predicted = story.predictions[story.method]
     for name, baseline in list(story.predictions.items())[1:]:
-        value, low, high = regression.explained_more(story.truth, predicted, baseline)
+        value, low, high = regression.explained_more(story.truth, predicted, baseline, story.groups)
         end = "chance could make that" if low <= 0 <= high else "more than chance would make"
         yield (
             f"{story.method} explains {format_decimal(abs(value))} {'more' if value >= 0 else 'less'} than "

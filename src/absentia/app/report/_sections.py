@@ -77,6 +77,8 @@ class PredictionStory:
         Why views are absent.
     regions : mapping of str to Regions
         Out of fold, calibrated by "pattern" of views and by "none"; empty: the method has no such.
+    groups : (n,), optional
+        Who belongs together: intervals and tests are by group.
     """
 
     title: str
@@ -89,6 +91,7 @@ class PredictionStory:
     facts: Mapping[str, str] = field(default_factory=dict)
     absence: Absence | None = None
     regions: Mapping[str, Regions] = field(default_factory=dict)
+    groups: Array | None = None
 
     @property
     def method(self) -> str:
@@ -372,10 +375,23 @@ def make_contribution_section(
 # ------------------------------------------------------------------------------------------------ reading
 
 
+_OUT_OF_TIME = ("Out of fold", "Held-out folds")
+#: In the place of these, where samples have times.
+_IN_TIME = (
+    "The samples were cut into blocks in time. Each but the first was predicted by models that had learned "
+    "from nothing but what came before it; what they choose, they choose within that, in folds that are "
+    "not in time. Early blocks have less to learn from; where things change, the last say most of what is "
+    "to come."
+)
+
+
 def make_reading_section(
     paragraphs: Mapping[str, str], facts: Mapping[str, str], facts_title: str = "Where this came from"
 ) -> Section:
     """How to read the page: short paragraphs by their headings, and what made it."""
+    if "time" in facts:
+        others = {key: words for key, words in paragraphs.items() if key not in _OUT_OF_TIME}
+        paragraphs = {"Later samples": _IN_TIME, **others}
     parts = [fill("<div><h3>{}</h3><p>{}</p></div>", *item) for item in paragraphs.items()]
     blocks = [fill('<div class="columns">{}</div>', parts)]
     if facts:

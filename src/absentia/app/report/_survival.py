@@ -101,7 +101,8 @@ def render_survival(story: SurvivalStory) -> str:
 
 
 def _list_figures(story: SurvivalStory) -> list[tuple[str, str]]:
-    value, low, high = experiment.concordance(story.target, story.predictions[story.method], story.fold)
+    risk = story.predictions[story.method]
+    value, low, high = experiment.concordance(story.target, risk, story.fold, story.groups)
     n_all = format_number(max(story.n_all, story.n_samples))
     n_views = format_count(story.n_views, "view")
     return [
@@ -115,7 +116,8 @@ def _list_figures(story: SurvivalStory) -> list[tuple[str, str]]:
 def _make_concordance_section(story: SurvivalStory) -> Section:
     """The concordance index of each method."""
     scores = {
-        name: experiment.concordance(story.target, f, story.fold) for name, f in story.predictions.items()
+        name: experiment.concordance(story.target, risk, story.fold, story.groups)
+        for name, risk in story.predictions.items()
     }
 
     def describe(name: str) -> list[str | Cell]:
@@ -139,7 +141,8 @@ def _compare_with_baselines(story: SurvivalStory) -> Iterator[str]:
     """The method against each baseline, pair by pair."""
     risk = story.predictions[story.method]
     for name, baseline in list(story.predictions.items())[1:]:
-        value, low, high = experiment.concordance_gain(story.target, risk, baseline, story.fold)
+        given = (story.target, risk, baseline, story.fold, story.groups)
+        value, low, high = experiment.concordance_gain(*given)
         end = "a difference that chance could make" if low <= 0 <= high else "more than chance would make"
         yield (
             f"{story.method} is {abs(value):.3f} {'above' if value >= 0 else 'below'} {name} (95% interval "

@@ -2,7 +2,7 @@
 numbers support.
 """
 
-from absentia.experiment.comparison._data import TaskData, label_data, make_task_data
+from absentia.experiment.comparison._data import TaskData, label_data, make_covariates, make_task_data
 from absentia.experiment.comparison._design import Design, choose_methods
 from absentia.experiment.comparison._recommendation import format_seconds
 from absentia.experiment.comparison._study import Outstanding, Study, open_study

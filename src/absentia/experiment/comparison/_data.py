@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 
 from absentia.core import Array, Serialized, deserialize, serializable, serialize, warn
-from absentia.data import AbsenceWarning, KernelViews, Views, find_repeats
+from absentia.data import AbsenceWarning, KernelViews, Views, find_repeats, parse_times
 from absentia.data.survival import Survival, as_survival
 from absentia.experiment.engine import content_hash
 from absentia.files import FileError, one_line, read_state, write_state
@@ -28,6 +29,7 @@ from absentia.tasks import (
 
 _MAX_CLASSES = 20  # that whole numbers can be; more of them are numbers
 DATA_FILE = "data.absentia"
+COVARIATES = "covariates"  # the view that they are
 
 
 @serializable
@@ -48,6 +50,10 @@ class TaskData:
         How kernels are made of features.
     decision : "balanced", "accuracy" or costs (classes, classes)
         What all methods decide classes by.
+    times : (n,), optional
+        When samples came: they are held out in blocks, and predicted from what came before.
+    covariates : Views, optional
+        One view, of the same samples, for which features are adjusted in the training part of a fold.
     """
 
     data: Any
@@ -56,6 +62,8 @@ class TaskData:
     classes: tuple[Any, ...]
     kernel: ViewKernels
     decision: Any = "balanced"
+    times: Array | None = None
+    covariates: Views | None = None
 
     @property
     def task(self) -> Task:
@@ -96,6 +104,8 @@ class TaskData:
 
     def split(self, n_folds: int, seed: int, repeat: int) -> list[tuple[Array, Array]]:
         """Positions to learn from and to hold out, fold by fold; all of it follows from data and seed."""
+        if self.times is not None:
+            return self.task.make_time_folds(self.targets, self.times, self.data.groups, n_folds)
         return self.task.make_folds(self.order, self.targets, n_folds, [seed, repeat], self.data.groups)
 
     def replace(self, data: Any) -> "TaskData":
@@ -149,7 +159,9 @@ def load_data(folder: Path) -> TaskData:
 # ------------------------------------------------------------------------------------- what comes in
 
 
-def make_task_data(data: Any, y: Any = None, kernel: Any = "rbf", groups: Any = None) -> TaskData:
+def make_task_data(
+    data: Any, y: Any = None, kernel: Any = "rbf", groups: Any = None, time: Any = None, adjust: Any = None
+) -> TaskData:
     """What is to be compared on, out of what a user has.
 
     Parameters
@@ -163,6 +175,10 @@ def make_task_data(data: Any, y: Any = None, kernel: Any = "rbf", groups: Any = 
         How kernels are made of features.
     groups : optional
         Who belongs together, as ``with_groups`` of the data takes it; None: as the data have it.
+    time : Series or mapping by id, or array in the order of the samples, optional
+        When samples came, numbers or dates.
+    adjust : DataFrame by id, or mapping of names to columns by id, optional
+        Covariates that features are adjusted for.
     """
     if isinstance(data, Mapping):
         data = Views.from_dict(data)
@@ -174,6 +190,9 @@ def make_task_data(data: Any, y: Any = None, kernel: Any = "rbf", groups: Any = 
     makes = clone(kernel) if isinstance(kernel, ViewKernels) else ViewKernels(kernel)
     seen = data.observed.any(axis=1)
     if y is None:
+        for name, given in (("time", time), ("adjust", adjust)):
+            if given is not None:
+                raise ValueError(f"{name} is of predictions: give labels, or leave it out")
         if data.observed.sum(axis=1).max(initial=0) < 2:
             raise ValueError(
                 "no sample has two views, so that none can be hidden and completed from another; give "
@@ -186,15 +205,64 @@ def make_task_data(data: Any, y: Any = None, kernel: Any = "rbf", groups: Any = 
         lost = len(data) - len(usable)
         warn(f"{lost} of {len(data)} samples have no label or no view: left out", AbsenceWarning)
     values = _unify_types(values[usable])
-    return label_data(_among(data, usable), values, makes, kind or _guess_task(values), names)
+    if time is not None:
+        by_id = isinstance(time, Mapping) or hasattr(time, "iloc")
+        time = (data.align(time) if by_id else np.asarray(time))[usable]
+    part, task = _among(data, usable), kind or _guess_task(values)
+    covariates = None if adjust is None else make_covariates(part, adjust)
+    return label_data(part, values, makes, task, names, time, covariates)
 
 
 def label_data(
-    data: Any, values: Array, kernel: ViewKernels, kind: str, names: Sequence[str] = ()
+    data: Any,
+    values: Array,
+    kernel: ViewKernels,
+    kind: str,
+    names: Sequence[str] = (),
+    time: Any = None,
+    covariates: Views | None = None,
 ) -> TaskData:
-    """Samples that all have a view and a label; classes that are too small for folds are left out."""
+    """Samples that all have a view and a label; classes that are too small for folds are left out.
+
+    `time` says when samples came, numbers or dates in their order; `covariates` is a view of them.
+    """
     targets = TASKS[kind].prepare_targets(values, data.ids, names)
-    return TaskData(_among(data, targets.kept), kind, targets.y, targets.names, clone(kernel))
+    times = None if time is None else parse_times(time, data.ids)[targets.kept]
+    return TaskData(
+        _among(data, targets.kept),
+        kind,
+        targets.y,
+        targets.names,
+        clone(kernel),
+        times=times,
+        covariates=None if covariates is None else covariates[targets.kept],
+    )
+
+
+def make_covariates(data: Any, table: Any) -> Views:
+    """A view "covariates" of the samples out of columns by id; what can be read as numbers is numbers."""
+    if not isinstance(data, Views):
+        raise ValueError(
+            "features are adjusted for covariates, and the data are kernels; give the features"
+        )
+    if not isinstance(table, Mapping) and not hasattr(table, "columns"):
+        raise TypeError(
+            f"covariates are a data frame by id, or a dict of columns by id, not {type(table).__name__}"
+        )
+    columns = {str(name): _as_numbers(data.align(table[name])) for name in table}
+    if not columns:
+        raise ValueError("there are no covariates to adjust for; name some, as age or site")
+    frame = pd.DataFrame(columns, index=pd.Index(data.ids.tolist()))
+    return replace(Views.from_dict({COVARIATES: frame}), ids=data.ids)
+
+
+def _as_numbers(column: Array) -> Array:
+    """A column as numbers, NaN where unknown, if all that is known can be; else as texts and None."""
+    known = [None if is_unknown(value) else value for value in column.tolist()]
+    try:
+        return np.array([np.nan if value is None else float(value) for value in known])
+    except ValueError:
+        return np.array([None if value is None else str(value) for value in known], dtype=object)
 
 
 def _read_values(data: Any, y: Any) -> tuple[Array, tuple[str, ...], str]:

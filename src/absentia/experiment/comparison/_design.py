@@ -10,7 +10,7 @@ import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from itertools import product
 from numbers import Real
 from pathlib import Path
@@ -47,7 +47,8 @@ class Design:
     `repeats_of` has those methods that are tried in fewer repeats because they are slow, `left_out` why
     methods are not tried at all.  `completers` are tried on hidden cells beside predictions.  With a
     `learning_curve` some methods also learn from fewer samples, and with views that fewer have.  With
-    `leave_one_group_out` every group of samples is a fold, whatever `cv`, and there is one repeat.  What
+    `leave_one_group_out` every group of samples is a fold, whatever `cv`, and there is one repeat; so there
+    is of data with times, of which `cv` blocks are held out, as far as there is enough before them.  What
     only the page tells (`title`, `command`, `call`, `equivalence`) changes no trial, nor do limits; `call`
     names the data and the labels as other commands take them.
     """
@@ -162,8 +163,9 @@ def load_design(folder: Path) -> Design:
 
 def count_folds(data: TaskData, design: Design) -> int:
     """As asked, or as many as can have something of every class."""
-    groups = data.data.groups
-    most = data.task.max_folds(data.targets, groups)
+    if data.times is not None:
+        return len(data.split(design.cv, design.seed, 0))
+    most = data.task.max_folds(data.targets, data.data.groups)
     return int(data.data.n_groups) if design.leave_one_group_out else max(2, min(design.cv, most))
 
 
@@ -191,9 +193,14 @@ class Expansion:
             for fold in range(self._n_folds):
                 yield from (self._trial("predict", method, repeat, fold) for method in methods)
 
-    @property
+    @cached_property
     def _n_folds(self) -> int:
         return count_folds(self.data, self.design)
+
+    @property
+    def _cv(self) -> int:
+        """What folds are cut by: how many blocks in time were asked for, or how many folds there are."""
+        return self.design.cv if self.data.times is not None else self._n_folds
 
     def _views(self) -> Iterator[Trial]:
         """The simplest method without each view, and with it alone."""
@@ -243,7 +250,7 @@ class Expansion:
                         yield self._make("complete", plan, repeat, 0, more)
 
     def _trial(self, kind: str, method: str, repeat: int, fold: int, **more: Any) -> Trial:
-        more |= {"cv": self._n_folds, "split": self._split(repeat, fold)}
+        more |= {"cv": self._cv, "split": self._split(repeat, fold)}
         return self._make(kind, self._plan(method), repeat, fold, more)
 
     def _make(self, kind: str, plan: Plan, repeat: int, fold: int, more: Mapping[str, Any]) -> Trial:
@@ -267,7 +274,7 @@ class Expansion:
 
     @cache  # noqa: B019
     def _split(self, repeat: int, fold: int) -> str:
-        return hash_arrays(*self.data.split(self._n_folds, self.design.seed, repeat)[fold])
+        return hash_arrays(*self.data.split(self._cv, self.design.seed, repeat)[fold])
 
 
 def make_plan(method: str, data: TaskData, seed: int = 0) -> Plan:
@@ -369,7 +376,8 @@ def choose_methods(
     simplest = data.task.simplest
     tried = [name for name in reasons if name not in left_out and name != simplest]
     beside = default and completers and data.kind != "completion" and not data.data.observed.all()
-    beside = beside and data.data.groups is None  # cells would be completed out of their own group
+    # cells would be completed out of their own group, or out of what came later
+    beside = beside and data.data.groups is None and data.times is None
     completion = data.for_completion()
     others = [name for name in _COMPLETERS_BESIDE if not _why_not(make_plan(name, completion), completion)]
     return (simplest, *tried), left_out, tuple(others) if beside else ()

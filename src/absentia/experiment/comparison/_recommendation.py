@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from absentia.experiment.comparison._data import TaskData
 from absentia.experiment.comparison._design import make_plan
 from absentia.experiment.results import Difference, Expectation, MethodRow, Recommendation
-from absentia.kernels import ViewKernels
+from absentia.kernels import AdjustViews, ViewKernels
 from absentia.methods.prediction import PerLabel
 from absentia.tasks import Metric
 
@@ -322,6 +322,7 @@ def write_script(name: str, data: TaskData) -> str:
     """Some lines of Python that use a method."""
     samples = "views" if data.has_features else "kernels"
     reading = f'{samples} = absentia.read("DATA")  # a folder of tables, or a file'
+    reading += ", with a view called covariates" if data.covariates is not None else ""
     if data.kind == "completion":
         lines = [f"kernels = {data.kernel!r}.fit_transform(views)"] if data.has_features else []
         lines += [f"completed = {data.task.find(name).make()!r}.fit_transform(kernels)"]
@@ -391,9 +392,11 @@ def _write_model(name: str, data: TaskData) -> str:
     estimator = entry.make() if data.kind != "labels" else PerLabel(name)
     if data.kind == "classes" and "probability" in estimator.get_params():
         estimator.set_params(probability=True)
+    steps = [repr(AdjustViews())] if data.covariates is not None else []
     if isinstance(plan.estimator, Pipeline):
-        return f"make_pipeline({', '.join(repr(step) for _, step in plan.estimator.steps)})"
+        steps += [repr(step) for _, step in plan.estimator.steps]
+        return f"make_pipeline({', '.join(steps)})"
     if not default and plan.takes != "kernels":
         estimator = replace(plan, estimator=estimator).suit(data.data).estimator
-    before = plan.takes == "kernels" and data.has_features
-    return f"make_pipeline({data.kernel!r}, {estimator!r})" if before else repr(estimator)
+    steps += [repr(data.kernel)] if plan.takes == "kernels" and data.has_features else []
+    return f"make_pipeline({', '.join([*steps, repr(estimator)])})" if steps else repr(estimator)

@@ -77,6 +77,14 @@ class Study:
             )
         if n_groups is not None and data.kind == "completion":
             raise ValueError("groups are of predictions: give labels, or leave groups out")
+        if data.times is not None:
+            if design.leave_one_group_out or design.learning_curve:
+                name = "leave_one_group_out" if design.leave_one_group_out else "learning_curve"
+                raise ValueError(
+                    f"{name} holds samples out at random, and time in blocks; give one of them"
+                )
+            count_folds(data, design)  # raises if nothing can be held out
+            design = replace(design, repeats=1)  # there is one way to do it
         self.data = data
         metric = data.task.order_metrics(design.metric)[0].name  # refuses one that there is not
         self.design = replace(design, metric=metric, data=data.hash)

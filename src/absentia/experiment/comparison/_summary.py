@@ -62,6 +62,9 @@ class ComparisonSummary:
         """Samples, or cells, that are judged on, as a share of those that are learned from."""
         if self.data.kind == "completion":
             return self.design.hide / (1 - self.design.hide)
+        if self.data.times is not None:
+            folds = self.data.split(self.design.cv, self.design.seed, 0)
+            return float(np.mean([len(test) / len(train) for train, test in folds]))
         return 1 / (count_folds(self.data, self.design) - 1)
 
     @cached_property
@@ -173,7 +176,7 @@ class ComparisonSummary:
         own, base = self._done_by_fold(method), self._done_by_fold(self.simplest)
         both = own.keys() & base.keys()
         right, other_right = (self._mostly_right([records[key] for key in both]) for records in (own, base))
-        test = statistics.mcnemar(right, other_right)
+        test = statistics.mcnemar(right, other_right, self.data.data.groups)
         return test.wins, test.losses, test.p
 
     def _done_by_fold(self, method: str) -> dict[tuple[int, int], Record]:
@@ -436,17 +439,17 @@ def _drop_empty(scores: dict[float, _Folds]) -> dict[float, _Folds]:
 
 
 def _count_confusions(summary: ComparisonSummary) -> dict[str, Array]:
-    """Of the first repeat, where every sample was held out."""
+    """Of the first repeat, where all folds are done."""
     if summary.data.kind != "classes":
         return {}
     y, size = summary.data.targets, len(summary.data.classes)
-    tables = {}
+    tables, n_folds = {}, count_folds(summary.data, summary.design)
     for method, records in summary.main.items():
         first = [record for record in records if record.done and record.trial["repeat"] == 0]
         table = np.zeros((size, size), dtype=int)
         for record in first:
             np.add.at(table, (y[record.result["test"]], np.array(record.result["predicted"], dtype=int)), 1)
-        if table.sum() == len(y):
+        if len(first) == n_folds:
             tables[method] = table
     return tables
 
@@ -486,12 +489,15 @@ def _make_facts(summary: ComparisonSummary) -> dict[str, str]:
             f"{design.repeats} times{_hidden_share(summary)}; {made}scores are of hidden cells only"
         )
     else:
-        facts["folds"] = (
-            f"{count_folds(summary.data, design)} folds, {design.repeats} repeats, the same for every "
-            "method; kernels, completion and all that is chosen come from the training part of a fold"
-        )
+        facts["folds"] = f"{_describe_folds(summary)}; {_INSIDE}"
         if data.n_groups is not None:
-            facts["groups"] = f"{data.n_groups} of samples, none on both sides of a split"
+            facts["groups"] = (
+                f"{data.n_groups} of samples, none on both sides of a split; McNemar's test is by group"
+            )
+    if summary.data.covariates is not None:
+        (view,) = summary.data.covariates.names
+        names = ", ".join(summary.data.covariates[view].columns)
+        facts["adjusted"] = f"numeric features are residuals after regression on {names} in training"
     if kind == "classes":
         rule = summary.data.decision if isinstance(summary.data.decision, str) else "costs"
         facts["decision"] = f"{_DECISION_WORDS[rule]}, by every method that gives probabilities"
@@ -503,6 +509,11 @@ def _make_facts(summary: ComparisonSummary) -> dict[str, str]:
         "corrected resampled t test against the simplest, Holm's correction; Bayesian correlated t test "
         f"with {summary.equivalence:.3g} as practically nil{mcnemar}"
     )
+    if summary.data.times is not None:
+        facts["time"] = (
+            "statistics take blocks as if they had been drawn at random, of the mean ratio of test to "
+            f"training samples, {summary.share:.2f}: a trend in time is in no interval"
+        )
     known = (kind, summary.metric.name) in PRIORS
     towards = "what methods did on other small cohorts" if known else "zero"
     facts["expected"] = f"differences of the folds, drawn towards {towards}"
@@ -512,6 +523,22 @@ def _make_facts(summary: ComparisonSummary) -> dict[str, str]:
     if design.command:
         facts["command"] = design.command
     return facts
+
+
+_INSIDE = "kernels, completion and all that is chosen come from the training part of a fold"
+
+
+def _describe_folds(summary: ComparisonSummary) -> str:
+    data, design = summary.data, summary.design
+    if data.times is None:
+        return f"{count_folds(data, design)} folds, {design.repeats} repeats, the same for every method"
+    folds = data.split(design.cv, design.seed, 0)
+    sizes = ", ".join(f"{len(test)} after {len(train)}" for train, test in folds)
+    dropped = ", without those of groups that are in it" if data.data.groups is not None else ""
+    return (
+        f"{len(folds)} blocks in time, each predicted from all that came before it{dropped} ({sizes} "
+        "samples), the same for every method"
+    )
 
 
 def _hidden_share(summary: ComparisonSummary) -> str:

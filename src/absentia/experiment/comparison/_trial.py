@@ -19,8 +19,8 @@ from absentia.experiment.comparison._design import (
     make_plan,
 )
 from absentia.experiment.engine import FolderError, Record
-from absentia.methods.models import Model
-from absentia.tasks import COMPLETION, Predictions, Task, score_hidden_rows
+from absentia.methods.models import Model, adjust_before
+from absentia.tasks import COMPLETION, Predictions, Task, adjust_samples, score_hidden_rows
 
 _LARGEST = 1e100  # of a number in a record: squares of it and their sums stay finite
 _loaded: dict[str, TaskData] = {}
@@ -92,8 +92,9 @@ def _predict(key: Mapping[str, Any], data: TaskData, train: Array, test: Array) 
 
 def _learn_and_predict(key: Mapping[str, Any], data: TaskData, train: Array, test: Array) -> Predictions:
     plan = make_plan(key["method"], data, key["seed"])
-    model = data.task.learn(data.part(train), data.targets[train], plan)
-    return predict_samples(data.task, model, data.part(test, train))
+    samples, rows, _ = adjust_samples(data.data, data.covariates, train, test)
+    model = data.task.learn(samples, data.targets[train], plan)
+    return predict_samples(data.task, model, rows)
 
 
 def predict_samples(task: Task, model: Any, data: Any) -> Predictions:
@@ -109,7 +110,10 @@ def fit_to_all(data: TaskData, method: str, seed: int = 0) -> Any:
     if data.kind == "completion":
         return plan.estimator.fit(data.kernels)
     y = np.array(data.classes)[data.targets] if data.kind == "classes" else data.targets
-    return data.task.learn(data.data, y, plan)
+    if data.covariates is None:
+        return data.task.learn(data.data, y, plan)
+    samples, adjust = adjust_samples(data.data, data.covariates, np.arange(len(data.data)))
+    return adjust_before(adjust, data.task.learn(samples, y, plan))
 
 
 def _kept(key: Mapping[str, Any], data: TaskData) -> Array:

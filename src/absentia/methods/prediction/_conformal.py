@@ -67,6 +67,7 @@ from absentia.core import (
     serializable,
 )
 from absentia.data import KernelViews, Presence, input_error, make_folds, order_for_learning
+from absentia.data.statistics import effective_size
 from absentia.data.survival import as_survival, estimate_follow_up
 from absentia.methods.learning import SurvivalModel, subset
 
@@ -371,14 +372,22 @@ class Regions(NamedTuple):
     vacuous: Array
     promised: float
     weigh: Callable[[Array], Array]
+    groups: Array | None = None
 
     def measure_coverage(self, rows: Array) -> tuple[float, float, float]:
-        """The share of samples (a mask) that is inside, and its interval; what is censored is weighed."""
-        n = int(rows.sum())
-        hits = min(max(n - float((self.missed[rows] * self.weigh(self.y[rows])).sum()), 0.0), float(n))
+        """The share of samples (a mask) that is inside, and its interval; what is censored is weighed.
+
+        Where samples are in groups, they count as so many independent ones as tell as much.
+        """
+        n = float(rows.sum())
+        hits = min(max(n - float((self.missed[rows] * self.weigh(self.y[rows])).sum()), 0.0), n)
+        share = hits / n
+        if self.groups is not None:
+            n = effective_size(~self.missed[rows], self.groups[rows])
+            hits = share * n
         low = float(beta.ppf((1 - _LEVEL) / 2, hits, n - hits + 1)) if hits else 0.0
         high = float(beta.ppf((1 + _LEVEL) / 2, hits + 1, n - hits)) if hits < n else 1.0
-        return hits / n, low, high
+        return share, low, high
 
 
 class HeldOutScores:
@@ -409,6 +418,7 @@ class HeldOutScores:
         judged: float | None = None,
     ) -> None:
         self.task, self.names, self.judged = _find_task(estimator), tuple(X.names), judged
+        self.groups = X.groups
         self.y, self.by, self.min_samples = self.task.read_targets(y, X), by, min_samples
         self.patterns, self.members = _choose_members(X, order, by)
         self.scores = np.full((len(self.patterns), len(X)), np.nan)
@@ -444,7 +454,7 @@ class HeldOutScores:
             regions = self.task.make_regions(predicted, threshold)
             parts[:, test] = self.task.judge(regions, self.y[test], classes)
         missed, size, vacuous = parts
-        return Regions(self.y, missed == 1, size, vacuous == 1, self.judged, self.task.weigh)
+        return Regions(self.y, missed == 1, size, vacuous == 1, self.judged, self.task.weigh, self.groups)
 
     def _score_prior(self, model: Any, rows: Any, among: Array) -> Array:
         """Scores of the targets of samples `among` by what the model says without any view."""
