@@ -18,6 +18,7 @@ import scipy.sparse
 
 from absentia.core import Array, serializable, warn
 from absentia.core.linalg import as_readonly
+from absentia.data._chunked_views import ChunkedTable
 from absentia.data._ids import AbsenceWarning, find_duplicates, show_id
 from absentia.data._presence import freeze
 from absentia.data._tables import check_codes
@@ -353,6 +354,8 @@ class Coding:
 def _take_columns(block: Any, places: Array) -> Any:
     """Columns by place; where there is none NaN, in a sparse matrix zero."""
     there = places >= 0
+    if isinstance(block, ChunkedTable):
+        return block.take_columns(places)
     if scipy.sparse.issparse(block):
         columns = np.flatnonzero(there)
         pick = scipy.sparse.csr_array(
