@@ -5,9 +5,16 @@ from absentia.methods.learning._average import AverageKernelSVC
 from absentia.methods.learning._base import Classifier, Learner, Regressor, SurvivalModel, shrink_to_prior
 from absentia.methods.learning._decision import align_costs
 from absentia.methods.learning._inputs import Either, subset
-from absentia.methods.learning._logistic import Axes, KernelLogistic, fit_logistic, to_probabilities
+from absentia.methods.learning._logistic import (
+    Axes,
+    FactorTable,
+    KernelLogistic,
+    fit_logistic,
+    to_probabilities,
+)
 from absentia.methods.learning._machines import KernelClassifier
 from absentia.methods.learning._mkl import MKLClassifier, MKLRegressor, Norm
 from absentia.methods.learning._mmaf import MMAFClassifier
 from absentia.methods.learning._newton import NewtonPoint, minimise_convex
 from absentia.methods.learning._selection import log_loss, select_C, selection_samples
+from absentia.methods.learning._sums import LossSums, RowSums, fit_ridge, leave_out

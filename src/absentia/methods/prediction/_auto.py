@@ -134,7 +134,7 @@ class WeightedMembers(Composite):
         rows = zip(self.estimators_, values.tolist(), share.tolist(), strict=True)
         self.candidates_ = {name: {measure: value, "weight": weight} for name, value, weight in rows}
         self.weights_by_candidate_ = {name: row["weight"] for name, row in self.candidates_.items()}
-        self.sentence_ = _describe(self.weights_by_candidate_)
+        self.sentence_ = describe_weights(self.weights_by_candidate_)
         return np.asarray(share)
 
     def _add_up(self, X: Any, factors: Mapping[str, float]) -> Array:
@@ -277,7 +277,8 @@ class AutoClassifier(WeightedMembers, CompositeClassifier):
         return self._add_up(X, self.weights_by_candidate_)
 
 
-def _describe(weights: Mapping[str, float]) -> str:
+def describe_weights(weights: Mapping[str, float]) -> str:
+    """How much each member of an average counts, in words."""
     if len(weights) == 1:
         return f"{next(iter(weights))} alone"
     parts = sorted(weights.items(), key=lambda item: -item[1])
