@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -34,7 +34,8 @@ _MAX_LOSSES = 5  # workers that may die during one pass
 _INDEX_COLUMN = "__index_level_0__"  # what pandas calls an index without a name in Parquet files
 
 
-class Moments(NamedTuple):
+@dataclass(frozen=True)
+class Moments:
     """Number, mean, sum of squared deviations, least and largest value of every feature, NaN left out.
 
     Those of two sets of samples are added up (T. Chan, G. Golub and R. LeVeque, 1979).
@@ -55,7 +56,7 @@ class Moments(NamedTuple):
         low, high = np.fmin.reduce(X, axis=0, initial=np.inf), np.fmax.reduce(X, axis=0, initial=-np.inf)
         return cls(count, mean, spread, low.astype(np.float64), high.astype(np.float64))
 
-    def __add__(self, other: Any) -> Any:  # type: ignore[override]
+    def __add__(self, other: "Moments") -> "Moments":
         count = self.count + other.count
         share = other.count / np.maximum(count, 1)
         gap = other.mean - self.mean
@@ -258,7 +259,9 @@ class ChunkedTable:
         )
         part.profile = None if self.profile is None else self.profile[index]
         if self.profile is not None and len(np.unique(index)) == len(index):
-            lost = self.profile[:, 0].sum() > self.profile[index, 0].sum()  # rows without values are no loss
+            lost = (
+                self.profile[:, 0].sum() > self.profile[index, 0].sum()
+            )  # rows without values are no loss
             part._moments = None if lost else self._moments
         return part
 
@@ -378,7 +381,7 @@ def parquet_part(name: str, path: Any, id: str | None, ignore: Callable[[list[st
             if sorted(kept) != sorted(features):
                 odd = sorted(set(kept) ^ set(features))[0]
                 raise ValueError(
-                    f"view {name!r}: column {odd!r} is in some of its files and not in others, e.g. {file}; "
+                    f"view {name!r}: column {odd!r} is in some of its files and not in others ({file}); "
                     "give all files of a view the same columns"
                 )
             dtype = np.result_type(dtype, *{_number_type(name, schema.field(c)) for c in kept})

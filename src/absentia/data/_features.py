@@ -18,7 +18,7 @@ import scipy.sparse
 
 from absentia.core import Array, serializable, warn
 from absentia.core.linalg import as_readonly
-from absentia.data._chunked_views import ChunkedTable
+from absentia.data._chunked_views import ChunkedTable, scan
 from absentia.data._ids import AbsenceWarning, find_duplicates, show_id
 from absentia.data._presence import freeze
 from absentia.data._tables import check_codes
@@ -131,6 +131,7 @@ def drop_features(views: Views, name: str, columns: Sequence[str]) -> Views:
     if not len(keep):
         return views.select([other for other in views.names if other != name])
     block = views.block(name)[:, keep]
+    block = scan(block) if isinstance(block, ChunkedTable) else block
     present = ~empty_rows(block)
     observed = views.observed.copy()
     v = views.names.index(name)

@@ -229,7 +229,9 @@ class Views(Presence):
         """
 
         def part(name: str, path: Any) -> Part:
-            return parquet_part(name, path, id, lambda columns: list(ignore(name, columns)) if ignore else [])
+            return parquet_part(
+                name, path, id, lambda columns: list(ignore(name, columns)) if ignore else []
+            )
 
         return cls._align(check_names(list(views)), chunk_parts(views, part), align, None)
 
@@ -442,7 +444,8 @@ def _count_nan(block: Any) -> int:
 def _check_finite(name: str, block: Any, ids: Array, given: bool) -> None:
     most = min(_MAX_VALUE, float(np.finfo(block.dtype).max))
     if isinstance(block, ChunkedTable):
-        return check_values(name, block, ids, most)
+        check_values(name, block, ids, most)
+        return
     stored = block.data if scipy.sparse.issparse(block) else block
     if (stored > most).any() or (stored < -most).any():
         entries = scipy.sparse.coo_array(block)

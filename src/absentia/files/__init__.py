@@ -14,6 +14,7 @@ from absentia.files._base import (
     write_atomically,
 )
 from absentia.files._cells import csv_rows
+from absentia.files._chunks import open_table
 from absentia.files._frames import parse_groups
 from absentia.files._labels import Labels, read_covariates, read_groups, read_labels
 from absentia.files._mat import mat_content

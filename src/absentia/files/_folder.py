@@ -16,6 +16,8 @@ takes the place of all this.  It says which files are which views, and what to m
 
 All keys are in ``docs/files.md``.  Files are named relative to the manifest and lie in its folder.
 
+Where folders inside hold Parquet files, or Parquet files are large, ``_chunks`` reads them.
+
 The views are lined up by id.  Ids that may be the same, written differently in case, spaces, signs, zeros
 or type, are pointed out.
 """
@@ -42,6 +44,7 @@ from absentia.files._base import (
     file_errors,
     open_regular,
 )
+from absentia.files._chunks import read_parquet_folder
 from absentia.files._frames import LABEL_NAMES, TableSpec, complete_spec, read_frame, read_sheets, view_name
 from absentia.files._reading import as_loaded, explain_conversion, find_reader, is_readable
 from absentia.files._tables import is_table
@@ -68,6 +71,8 @@ def read_folder(path: Path, options: Options) -> LoadedData:
     manifest = _find_manifest(path)
     if manifest is not None:
         return read_manifest(manifest, options)
+    if (in_parquet := read_parquet_folder(path, options)) is not None:
+        return in_parquet
     options.refuse("views", why="a folder; it is for one wide table")
     files, labels, unknown = _sort_files(path, options)
     if unknown:

@@ -413,7 +413,9 @@ class FactorMap:
             if options.kernel != "rbf":
                 raise ValueError(f"view {kernel.name!r}: random Fourier features are for rbf kernels only")
             sampler = RBFSampler(gamma=kernel.gamma, n_components=options.n_landmarks, random_state=seed)
-            self._map: Any = sampler.fit(np.zeros((1, X.shape[1]), X.dtype)) if n_landmarks else _NoFeatures()
+            self._map: Any = (
+                sampler.fit(np.zeros((1, X.shape[1]), X.dtype)) if n_landmarks else _NoFeatures()
+            )
         else:
             drawn = make_generator(seed).choice(X.shape[0], n_landmarks, replace=False)
             landmarks = X[_order_by_length(X)[np.sort(drawn)]]

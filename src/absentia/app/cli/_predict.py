@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 from absentia.app._checks import MAX_PROCESSES, check_coverage, check_ending, check_number, check_outputs
 from absentia.app._progress import step_bar
 from absentia.app._terminal import err, escape_text, out, say_json, say_paths
-from absentia.app.cli._flags import DATA_HELP, JSON, Force, ReadOptions, Threads, container_endings
+from absentia.app.cli._dask import check_dask, start_dask
+from absentia.app.cli._flags import (
+    DATA_HELP,
+    JSON,
+    DaskFlag,
+    Force,
+    ReadOptions,
+    Threads,
+    container_endings,
+)
 
 # isort: split
 from cyclopts import Parameter
@@ -40,6 +49,7 @@ def predict(
     output: Annotated[Path, Parameter(alias="-o", allow_leading_hyphen=True)],
     source: ReadOptions = ReadOptions(),  # noqa: B008 - it is frozen
     coverage: float | None = None,
+    dask: DaskFlag = None,
     json: JSON = False,
     threads: Threads = None,
     force: Force = False,
@@ -61,14 +71,15 @@ def predict(
     model
         A model written by absentia fit.
     output
-        The .csv file to write; - prints the table. For .h5mu and .h5ad also a file of that kind, the one
-        that came with predictions in obs.
+        The .csv or .parquet file to write; - prints the table. For .h5mu and .h5ad also a file of that
+        kind, the one that came with predictions in obs.
     coverage
         The share of new samples, among those with the same views, whose class, number or time is to be
         among what is said: 0.9, say.
     """
     check_number("--threads", threads, 1, MAX_PROCESSES)
     check_coverage(coverage)
+    check_dask(dask)
     printed = output == _STANDARD_OUTPUT
     _check_output(output, model, new, json, force)
     from absentia import files
@@ -77,10 +88,11 @@ def predict(
     fitted = _load_model(model)
     _check_calibration(model, fitted, coverage)
     reading = source.options_as_trained(new, files.read_state(model)[1]["about"].get("reading"))
-    data = _as_trained(fitted, files.read_new(new, **reading), new)
-    with limit_threads(threads, len(fitted.classifier.ids_)):
+    with start_dask(dask), limit_threads(threads, len(fitted.classifier.ids_)):
+        data = _as_trained(fitted, files.read_new(new, **reading | {"chunks": dask is not None}), new)
         try:
             matched = _matched_sentences(fitted, data)
+            fitted, data = _condense(fitted, data)
             if output.suffix in container_endings(new):
                 flagged, vacuous = _write_container(output, fitted, data, new, coverage)
             else:
@@ -107,7 +119,7 @@ def predict(
 def _check_output(output: Path, model: Path, new: Path, json: bool, force: bool) -> None:
     """Refuse, before any work, what could not be written or printed."""
     if output != _STANDARD_OUTPUT:
-        check_ending(output, "the output", ".csv", *container_endings(new))
+        check_ending(output, "the output", ".csv", ".parquet", *container_endings(new))
         check_outputs([model, new], [output], force)
     elif json:
         raise ValueError("-o - prints the table, and --json something else; choose one")
@@ -211,6 +223,19 @@ def _check_orientation(model: Model, data: Views, path: Path) -> None:
             )
 
 
+def _condense(model: Model, data: Any) -> tuple[Model, Any]:
+    """Model and samples with scores instead of features in chunks, where the method is one on factors."""
+    from dataclasses import replace
+
+    from absentia.methods.prediction import FactorModel
+
+    if not getattr(data, "chunked", False) or not isinstance(model.classifier, FactorModel):
+        return model, data
+    rows: Any = model.rows(data)
+    classifier, scores = model.classifier.condense(rows)
+    return replace(model, classifier=classifier), scores
+
+
 def _matched_sentences(model: Model, data: Views | KernelViews) -> list[str]:
     """How the columns of new samples go with those of training, and which views are not looked at."""
     from absentia.data import Views
@@ -242,11 +267,12 @@ def _write_predictions(
 
     def save(file: BinaryIO) -> None:
         nonlocal flagged, vacuous
-        file.writelines(files.csv_rows([_prediction_header(model, coverage)]))
-        for lines, nothing in _by_block(model, data, coverage):
-            file.writelines(files.csv_rows(lines))
-            flagged += sum(bool(line[-1]) for line in lines)
-            vacuous += nothing
+        header = _prediction_header(model, coverage)
+        with files.open_table(file, output.suffix, header, {"id", *_text_columns(model)}) as add:
+            for lines, nothing in _by_block(model, data, coverage):
+                add(lines)
+                flagged += sum(bool(line[-1]) for line in lines)
+                vacuous += nothing
 
     if output == _STANDARD_OUTPUT:
         whole = io.BytesIO()  # all of it, or nothing
@@ -265,7 +291,7 @@ def _write_container(
 
     blocks = list(_by_block(model, data, coverage))
     lines = [line for block, _ in blocks for line in block]
-    texts = {"flag", "set", "predicted"} if _find_task(model).name == "classes" else {"flag"}
+    texts = _text_columns(model)
     columns = {
         f"absentia_{name}": [line[k] if name in texts else float(line[k] or "nan") for line in lines]
         for k, name in enumerate(_prediction_header(model, coverage))
@@ -273,6 +299,11 @@ def _write_container(
     }
     files.write_mudata(output, data.to_mudata(files.read_mudata(file), obs=columns))
     return sum(bool(line[-1]) for line in lines), sum(nothing for _, nothing in blocks)
+
+
+def _text_columns(model: Model) -> set[str]:
+    """Columns of the table of predictions that are no numbers, ids apart."""
+    return {"flag", "set", "predicted"} if _find_task(model).name == "classes" else {"flag"}
 
 
 def _by_block(
@@ -288,7 +319,9 @@ def _by_block(
         for start in range(0, len(data), rows):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", AbsenceWarning)  # said in full by _matched_sentences
-                block = _prediction_lines(model, model.rows(data[start : start + rows]), coverage)
+                part: Any = data[start : start + rows]
+                part = part.to_memory() if getattr(part, "chunked", False) else part
+                block = _prediction_lines(model, model.rows(part), coverage)
             yield block
             tick()
 

@@ -47,9 +47,7 @@ class RowSums:
         return cls(total, weighted.sum(axis=0), weighted.T @ rows)
 
     def __add__(self, other: "RowSums") -> "RowSums":
-        return RowSums(
-            self.weight + other.weight, self.total + other.total, self.products + other.products
-        )
+        return RowSums(self.weight + other.weight, self.total + other.total, self.products + other.products)
 
 
 @dataclass(frozen=True)
@@ -69,9 +67,7 @@ class LossSums:
         return cls(logistic_loss(eta, y, weight), A.T @ (weight * (p - y)), B.T @ B)
 
     def __add__(self, other: "LossSums") -> "LossSums":
-        return LossSums(
-            self.loss + other.loss, self.slope + other.slope, self.curvature + other.curvature
-        )
+        return LossSums(self.loss + other.loss, self.slope + other.slope, self.curvature + other.curvature)
 
 
 def logistic_loss(eta: Array, y: Array, weight: Array) -> float:

@@ -12,7 +12,7 @@ from absentia.methods.prediction._conformal import (
     can_calibrate,
 )
 from absentia.methods.prediction._early_fusion import EarlyFusionClassifier, EarlyFusionRegressor
-from absentia.methods.prediction._factors import FactorLogistic, FactorRidge
+from absentia.methods.prediction._factors import FactorLogistic, FactorModel, FactorRidge
 from absentia.methods.prediction._fusion import LateFusion
 from absentia.methods.prediction._kernel_pipeline import restrict_kernel
 from absentia.methods.prediction._perlabel import PerLabel

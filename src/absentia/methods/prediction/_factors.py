@@ -10,15 +10,15 @@ Nothing is n x n; features may stay in chunks (``Views.from_parquet``), in train
 """
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, NamedTuple
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import clone
 
-from absentia.core import Array, Positive, estimator, serializable
+from absentia.core import Array, Positive, copy_with, estimator, serializable
 from absentia.core.linalg import inverse_sqrt
-from absentia.data import ChunkedTable, KernelViews, Views, order_for_learning
+from absentia.data import ChunkedTable, Coding, KernelViews, Views, order_for_learning
 from absentia.kernels import ViewKernels
 from absentia.methods.learning import (
     Axes,
@@ -66,6 +66,13 @@ class _ViewScores:
         if not X.shape[0]:
             return np.zeros((0, self.coef.shape[1]))
         return np.asarray(self.factors.transform(X) @ self.coef)
+
+
+class _Identity:
+    """Factors that are there already."""
+
+    def transform(self, X: Array) -> Array:
+        return X
 
 
 class FactorModel(Learner):
@@ -144,14 +151,51 @@ class FactorModel(Learner):
         """Scores of samples side by side, rows x outputs, and by view, of the rows that have it."""
         width = len(self._together.bias)
         total, alone = np.zeros((len(X), width)), {}
-        for place, (name, model) in enumerate(self._alone.items()):
-            coef = np.hstack([self._together.coef[place], *([] if model is None else model.coef)])
-            scores = _map_rows(X.block(name), _ViewScores(self._maps[name], coef))
+        for name, model in self._alone.items():
+            scores = self._view_scores(X, name)
             total[X.observed[:, X.names.index(name)]] += scores[:, :width]
             if model is not None:
                 alone[name] = scores[:, width:] + model.bias
         length = _unit_length(X.select(list(self._alone)).observed)
         return total * length[:, None] + self._together.bias, alone
+
+    def _view_scores(self, X: Views, name: str) -> Array:
+        """Scores of both members, side by side, of the rows that have a view."""
+        place, model = list(self._alone).index(name), self._alone[name]
+        coef = np.hstack([self._together.coef[place], *([] if model is None else model.coef)])
+        step, block = _ViewScores(self._maps[name], coef), X.block(name)
+        if isinstance(block, ChunkedTable):
+            return np.asarray(block.apply(step, coef.shape[1], np.float64).compute())
+        return step(block)
+
+    def condense(self, X: Views) -> tuple[Self, Views]:
+        """A model and views that say the same with scores instead of features, which are read once.
+
+        Parameters
+        ----------
+        X : Views
+            New samples, whose features may be in chunks; those that come back are in memory.
+        """
+        X = self._check_rows(X)
+        width, together, alone = len(self._together.bias), [], {}
+        counts = dict(zip(X.names, X.observed.sum(axis=0).tolist(), strict=True))
+        blocks = {name: np.zeros((count, 1)) for name, count in counts.items()}  # of views without a model
+        blocks |= {name: self._view_scores(X, name) for name in self._alone}
+        for name, model in self._alone.items():
+            size = blocks[name].shape[1]
+            together.append(np.eye(size, width))
+            alone[name] = model and model._replace(coef=(np.eye(size, size - width, -width),))
+        names: dict[str, Any] = dict.fromkeys(blocks)
+        scored = replace(X, _blocks=blocks, _features=names, _levels={name: {} for name in blocks})
+        condensed = copy_with(
+            self,
+            _maps=dict.fromkeys(self._maps, _Identity()),
+            _together=self._together._replace(coef=tuple(together)),
+            _alone=alone,
+            _coding=Coding.learn(scored),
+            _widths=tuple(block.shape[1] for block in blocks.values()),
+        )
+        return condensed, scored
 
     def _average(self, X: Views, together: Array, alone: Mapping[str, Array], prior: Any) -> Array:
         """Both members averaged, rows x outputs; `alone` is by view, of the rows that have it."""
@@ -168,13 +212,6 @@ class FactorModel(Learner):
 def _unit_length(observed: Array) -> Array:
     """What factors side by side are multiplied by: samples with few views are as long as others."""
     return np.asarray(inverse_sqrt(observed.sum(axis=1).astype(np.float64)))
-
-
-def _map_rows(block: Any, step: _ViewScores) -> Array:
-    """What a step makes of rows, in memory or in chunks."""
-    if isinstance(block, ChunkedTable):
-        return np.asarray(block.apply(step, step.coef.shape[1], np.float64).compute())
-    return step(block)
 
 
 @estimator
