@@ -59,14 +59,12 @@ class Moments:
     def __add__(self, other: "Moments") -> "Moments":
         count = self.count + other.count
         share = other.count / np.maximum(count, 1)
-        gap = other.mean - self.mean
-        return Moments(
-            count,
-            self.mean + gap * share,
-            self.spread + other.spread + gap**2 * self.count * share,
-            np.minimum(self.low, other.low),
-            np.maximum(self.high, other.high),
-        )
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite values are reported, with a name
+            gap = other.mean - self.mean
+            mean = self.mean + gap * share
+            spread = self.spread + other.spread + gap**2 * self.count * share
+        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        return Moments(count, mean, spread, low, high)
 
     @property
     def means(self) -> Array:

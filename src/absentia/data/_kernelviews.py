@@ -20,6 +20,7 @@ from absentia.core import (
     Dense,
     Gram,
     Operator,
+    check_memory,
     check_name,
     has_factors,
     serializable,
@@ -258,6 +259,17 @@ class KernelViews(Presence):
         _warn_of_size(name, operator)
         return operator.to_dense()
 
+    def read_factors(self) -> Self:
+        """The same with factors that are in chunks read into memory; what does not fit is refused."""
+        chunked = {n: op for n, op in self._operators.items() if isinstance(op, ChunkedGram)}
+        if not chunked or not self.square:
+            return self
+        size = sum(op.left.shape[0] * op.left.shape[1] * op.dtype.itemsize for op in chunked.values())
+        what = f"factors of {len(self)} samples in {len(chunked)} view(s)"
+        check_memory(3.0 * size, what, "give fewer factors or samples, or map them from a file")
+        read = {name: Gram(op.left.dense()) for name, op in chunked.items()}
+        return replace(self, _operators={**self._operators, **read})
+
     def diagonal(self, name: str) -> Array:
         """``k(t, t)`` of every row sample that has the view."""
         self._column(name)
@@ -446,6 +458,8 @@ def _warn_of_size(name: str, operator: Operator) -> None:
     rows, columns = operator.shape
     size = rows * columns * operator.dtype.itemsize
     if size > _DENSE_BYTES and not isinstance(operator, Dense):
+        advice = "use a method that works with factors (KernelLogistic, MKMC, ...), or fewer samples"
+        check_memory(size, f"view {name!r}: whole kernels of {rows} x {columns}", advice)
         warn(
             f"view {name!r}: the {rows} x {columns} kernel, not held as an array so far, is made one of "
             f"{size / 2**30:.1f} GiB, and so may be those of other views and what is made of them; use a "

@@ -423,7 +423,8 @@ class FactorMap:
                 self.kernel, np.asarray(landmarks) if isinstance(landmarks, ChunkedTable) else landmarks
             )
         raw = self._raw(X)
-        self.mean = raw.mean(axis=0) if options.center and len(raw) else np.zeros(raw.shape[1])
+        center = options.center and len(raw) > 0
+        self.mean = raw.mean(axis=0, dtype=np.float64) if center else np.zeros(raw.shape[1])
         self.scale = 1.0
         if options.normalize == "trace" and len(raw):
             norms = np.concatenate([squared_norms(raw[rows] - self.mean) for rows in _row_blocks(len(raw))])

@@ -26,8 +26,8 @@ class Kernels:
     pairwise = True
 
     def check(self, X: Any, learner: Any) -> Any:
-        """What `learner` can learn from."""
-        return check_square_kernels(X, type(learner).__name__)
+        """What `learner` can learn from; factors in chunks are read, and stay factors."""
+        return check_square_kernels(X, type(learner).__name__).read_factors()
 
     def encode(self, X: Any, learner: Any) -> Any:
         """What `learner` learns from: the kernels as they are."""
