@@ -98,7 +98,7 @@ def test_texts_repeated_ids_and_other_columns_are_refused_by_name(tmp_path):
     with pytest.raises(ValueError, match="column 'f1' is in some of its files"):
         Views.from_parquet({"v": tmp_path / "odd"})
     pd.DataFrame({"who": [1, 2], "f": [1.0, 2.0]}).to_parquet(tmp_path / "noid.parquet", index=False)
-    with pytest.raises(ValueError, match="which column .* holds the sample ids"):
+    with pytest.raises(ValueError, match=r"which column .* holds the sample ids"):
         Views.from_parquet({"v": tmp_path / "noid.parquet"})
     assert Views.from_parquet({"v": tmp_path / "noid.parquet"}, id="who").ids.tolist() == [1, 2]
 

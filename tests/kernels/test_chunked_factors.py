@@ -6,7 +6,7 @@ import signal
 import numpy as np
 import pytest
 
-from absentia import ViewKernels, Views
+from absentia import ViewKernels, Views, save
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -75,19 +75,27 @@ def test_logarithms_are_taken_chunk_by_chunk(tables):
         kernels.fit(in_chunks(tables))
 
 
-def test_few_samples_in_chunks_give_the_whole_kernels_of_memory(tables):
+def test_few_samples_in_chunks_give_the_whole_kernels_of_memory(tables, tmp_path):
     wanted = ViewKernels().fit_transform(Views.from_dict(tables))
-    K = ViewKernels().fit_transform(in_chunks(tables))
+    kernels = ViewKernels()
+    K = kernels.fit_transform(in_chunks(tables))
+    save(kernels, tmp_path / "kernels.absentia")  # with the training features, which are in memory
     for name in tables:
         np.testing.assert_allclose(K.block(name), wanted.block(name), atol=1e-9)
 
 
 @pytest.mark.slow
-def test_a_cluster_gives_the_same_although_a_worker_is_killed(tables):
+@pytest.mark.parametrize("n_workers", [1, 2])  # of one, what was sent to it is lost with it
+def test_a_cluster_gives_the_same_although_a_worker_is_killed(tables, n_workers):
     kernels = ViewKernels(approx="nystrom", n_landmarks=20)
     wanted = factors(kernels, Views.from_dict(tables))
     views = in_chunks(tables, (20, 20), seed=1)
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
+    options = {
+        "n_workers": n_workers,
+        "threads_per_worker": 1,
+        "dashboard_address": ":0",
+        "silence_logs": 50,
+    }
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         ran = client.run(os.getpid)
         seen = 0
