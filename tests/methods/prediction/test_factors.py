@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from absentia import (
+    AutoClassifier,
+    AutoRegressor,
     FactorLogistic,
     FactorRidge,
     KernelLogistic,
@@ -51,6 +53,18 @@ def test_chunks_and_memory_give_the_same_model(problem, model):
     np.testing.assert_allclose(predict(fitted, whole), wanted, atol=1e-6)
     np.testing.assert_allclose(predict(fitted, chunked), wanted, atol=1e-6)
     assert fitted.score(chunked, fit(model, whole, target).predict(whole)) > 0.99
+
+
+@pytest.mark.parametrize(
+    ("model", "own", "name"),
+    [(AutoClassifier(), FactorLogistic(), "factors"), (AutoRegressor(), FactorRidge(), "factors-ridge")],
+)
+def test_the_defaults_take_chunks_by_factors(problem, model, own, name):
+    whole, chunked, target = problem
+    y = target > 0 if name == "factors" else target
+    fitted = model.fit(chunked, y)
+    assert fitted.sentence_ == f"{name} alone"
+    np.testing.assert_allclose(fitted.predict(chunked), own.fit(whole, y).predict(whole), atol=1e-5)
 
 
 @pytest.mark.parametrize("model", [FactorLogistic(), FactorRidge()])

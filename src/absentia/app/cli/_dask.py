@@ -35,7 +35,7 @@ def start_dask(given: str | None) -> Iterator[None]:
         cluster = dask.LocalCluster(
             n_workers=int(given.removeprefix("local:")),
             threads_per_worker=1,
-            dashboard_address=None,
+            dashboard_address=":0",
             silence_logs=50,
         )
     try:

@@ -311,9 +311,11 @@ def _by_block(
 ) -> Iterator[tuple[list[list[Any]], int]]:
     """Lines of the table, those of some samples at a time, and of how many a set says nothing."""
     from absentia.data import AbsenceWarning
+    from absentia.methods.prediction import FactorModel
 
     # as many samples as fill a block with kernels of every view against the training samples
-    sample_bytes = 8 * max(1, len(model.classifier.ids_)) * max(1, len(model.names))
+    against = 1 if isinstance(model.classifier, FactorModel) else len(model.classifier.ids_)
+    sample_bytes = 8 * max(1, against) * max(1, len(model.names))
     rows = min(max(_BLOCK_BYTES // sample_bytes, 1), _MAX_ROWS)
     with step_bar("predict", max(1, -(-len(data) // rows))) as tick:
         for start in range(0, len(data), rows):

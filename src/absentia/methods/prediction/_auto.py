@@ -46,6 +46,7 @@ LIBRARY: dict[str, dict[str, tuple[str, ...]]] = {
         "features": ("linear", "cvkt-linear", "cvkt-rbf", "zero-rbf", "fusion-linear", "fusion-rbf"),
         "kernels": ("completed", "fusion"),
         "many": ("linear", "fusion-linear", "fusion-rbf"),  # linear in the samples
+        "chunked": ("factors",),
     },
     "regressor": {
         "features": (
@@ -58,6 +59,7 @@ LIBRARY: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "kernels": ("ridge", "ridge-fusion"),
         "many": ("linear-regression", "boosting-regression"),
+        "chunked": ("factors-ridge",),
     },
     "survival": {
         "features": (
@@ -153,6 +155,7 @@ class WeightedMembers(Composite):
         if isinstance(given, str) and given == "auto":
             library = LIBRARY[self._family]
             many = "many" if len(X) > MANY_SAMPLES and "many" in library else "features"
+            many = "chunked" if getattr(X, "chunked", False) and "chunked" in library else many
             given = library["kernels" if isinstance(X, KernelViews) else many]
         if isinstance(given, Mapping):
             return {str(name): clone(candidate) for name, candidate in given.items()}
@@ -189,7 +192,8 @@ class AutoClassifier(WeightedMembers, CompositeClassifier):
         Names of ``absentia fit --list`` that give probabilities, or classifiers of absentia by name.
         ``"auto"``: logistic regression on all features side by side, on completed linear and rbf kernels,
         on rbf kernels with absent views as zeros, and on each view; of kernels, on completed ones and on
-        each; of more than 5000 samples, side by side and on each view, whose kernels are given by factors.
+        each; of more than 5000 samples, side by side and on each view, whose kernels are given by factors;
+        of features in chunks, :class:`FactorLogistic`.
     kernel : str or ViewKernels, default "rbf"
         Of candidates by name whose kernel is not part of the name; ``"precomputed"`` says that kernels
         will come.
