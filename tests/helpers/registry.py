@@ -17,6 +17,8 @@ from absentia import (
     EarlyFusionRegressor,
     EarlyFusionSurvival,
     EMFill,
+    FactorLogistic,
+    FactorRidge,
     KernelLogistic,
     KNNFill,
     LateFusion,
@@ -139,6 +141,7 @@ CLASSIFIERS = {
     "chooser": AutoClassifier(
         {"zero": AbsentClassifier(None, C=1.0), "linear": EarlyFusionClassifier("logistic", C=0.01)}
     ),
+    "factors": FactorLogistic(),
     "forest": EarlyFusionClassifier(n_trees=20),
     "boosting": EarlyFusionClassifier("boosting", n_trees=40),
     "linear": EarlyFusionClassifier("logistic", C=0.1),
@@ -158,6 +161,7 @@ REGRESSORS = {
     "auto": AutoRegressor(
         {"zero": AbsentRegressor(None), "trees": EarlyFusionRegressor("boosting", n_trees=10)}
     ),
+    "factors": FactorRidge(),
     "linear": EarlyFusionRegressor("ridge"),
     "forest": EarlyFusionRegressor(n_trees=20),
     "boosting": EarlyFusionRegressor("boosting", n_trees=40),

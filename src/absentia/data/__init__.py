@@ -1,5 +1,6 @@
 """What flows: samples, views, who has which."""
 
+from absentia.data._chunked_views import ChunkedTable, Moments
 from absentia.data._features import (
     MAX_DEVIATION,
     Coding,

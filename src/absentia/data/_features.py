@@ -18,6 +18,7 @@ import scipy.sparse
 
 from absentia.core import Array, serializable, warn
 from absentia.core.linalg import as_readonly
+from absentia.data._chunked_views import ChunkedTable, scan
 from absentia.data._ids import AbsenceWarning, find_duplicates, show_id
 from absentia.data._inputs import check_codes
 from absentia.data._presence import check_names, freeze
@@ -114,6 +115,7 @@ def drop_features(views: Views, name: str, columns: Sequence[str]) -> Views:
     if not len(keep):
         return views.select([other for other in views.names if other != name])
     block = views.block(name)[:, keep]
+    block = scan(block) if isinstance(block, ChunkedTable) else block
     present = ~empty_rows(block)
     observed = views.observed.copy()
     v = views.names.index(name)
@@ -361,6 +363,8 @@ class Coding:
 def _take_columns(block: Any, places: Array) -> Any:
     """Columns by place; where there is none NaN, in a sparse matrix zero."""
     there = places >= 0
+    if isinstance(block, ChunkedTable):
+        return block.take_columns(places)
     if scipy.sparse.issparse(block):
         columns = np.flatnonzero(there)
         pick = scipy.sparse.csr_array(

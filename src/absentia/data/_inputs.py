@@ -101,7 +101,9 @@ def is_frame(table: Any) -> bool:
 def named_part(name: str, ids: Any, values: Any, features: Any, levels: Any = None) -> Part:
     """A view whose samples and features have names."""
     sample_ids = _own_ids(ids, len(ids), f"view {name!r}")
-    return Part(sample_ids, _as_table(name, values), _feature_names(name, features), levels or {})
+    table = values if hasattr(values, "profile") else _as_table(name, values)  # chunks stay where they are
+    names = None if features is None else _feature_names(name, features)
+    return Part(sample_ids, table, names, levels or {})
 
 
 def check_codes(name: str, column: str, features: Sequence[str], block: Any, texts: Sequence[str]) -> None:

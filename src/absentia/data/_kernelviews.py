@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from absentia.core import Array, Dense, Gram, Operator, check_name, has_factors, serializable, warn
+from absentia.core import (
+    Array,
+    Dense,
+    Gram,
+    Operator,
+    check_memory,
+    check_name,
+    has_factors,
+    serializable,
+    warn,
+)
 from absentia.core.linalg import as_readonly, clip_eigenvalues, psd_violation, shift_eigenvalues
 from absentia.data._ids import Align
 from absentia.data._inputs import check_kernel, id_labels, parse_dense, parse_parts
@@ -366,6 +376,8 @@ def _warn_of_size(name: str, operator: Operator) -> None:
     rows, columns = operator.shape
     size = rows * columns * operator.dtype.itemsize
     if size > _DENSE_BYTES and not isinstance(operator, Dense):
+        advice = "use a method that works with factors (KernelLogistic, MKMC, ...), or fewer samples"
+        check_memory(size, f"view {name!r}: whole kernels of {rows} x {columns}", advice)
         warn(
             f"view {name!r}: the {rows} x {columns} kernel, not held as an array so far, is made one of "
             f"{size / 2**30:.1f} GiB, and so may be those of other views and what is made of them; use a "

@@ -161,8 +161,13 @@ def _chunks(Phi: Array, size: int = 8192) -> Iterator[Array]:
 
 def feature_profiles(X: Views) -> list[Array]:
     """By view, (observed samples x 3): how many features are there, their sum, their sum of squares."""
-    blocks = [X.block(name) for name in X.names]
-    return [table_profile(block.toarray() if scipy.sparse.issparse(block) else block) for block in blocks]
+    return [_block_profile(X.block(name)) for name in X.names]
+
+
+def _block_profile(block: Any) -> Array:
+    if getattr(block, "profile", None) is not None:  # in chunks, and looked at already
+        return _round_columns(block.profile, 1.0)
+    return table_profile(block.toarray() if scipy.sparse.issparse(block) else block)
 
 
 def table_profile(table: Array) -> Array:

@@ -8,7 +8,7 @@ that have it, sample ids, and ``observed`` (samples x views, True = present).  I
 The ``from_...`` constructors validate; slices of a valid object are trusted.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -17,6 +17,15 @@ import scipy.sparse
 
 from absentia.core import Array, check_name, serializable
 from absentia.core.linalg import as_readonly
+from absentia.data._chunked_views import (
+    ChunkedTable,
+    array_part,
+    check_values,
+    chunk_parts,
+    open_zarr,
+    parquet_part,
+    split_ids,
+)
 from absentia.data._ids import Align, align_ids, find_holders, show_id
 from absentia.data._inputs import Part, array_parts, frame_part, id_labels, is_frame, set_id_index
 from absentia.data._mudata import KeyByModality, anndata_parts, mudata_parts
@@ -195,6 +204,86 @@ class Views(Presence):
         return cls._align(*anndata_parts(adata, layer, use_rep), "union", None)
 
     @classmethod
+    def from_parquet(
+        cls,
+        views: Mapping[str, Any],
+        align: Align = "union",
+        *,
+        id: str | None = None,
+        ignore: Callable[[str, list[str]], Sequence[str]] | None = None,
+    ) -> Self:
+        """From ``{name: path}``, a Parquet file or a folder of them for each view; features stay there.
+
+        One pass over each view finds who has it.  Views may be of different people in different order.
+
+        Parameters
+        ----------
+        views : mapping of str to path
+            Files of a view have a column of sample ids and the same columns of numbers.
+        align : {"union", "intersection", "strict"}
+            As in :meth:`from_dict`.
+        id : str, optional
+            The column of ids; by default one that is called id, sample, patient ..., or a pandas index.
+        ignore : callable, optional
+            Of the name of a view and its columns: those to leave out.
+        """
+
+        def part(name: str, path: Any) -> Part:
+            return parquet_part(
+                name, path, id, lambda columns: list(ignore(name, columns)) if ignore else []
+            )
+
+        return cls._align(check_names(list(views)), chunk_parts(views, part), align, None)
+
+    @classmethod
+    def from_dask(cls, views: Mapping[str, Any], align: Align = "union") -> Self:
+        """From ``{name: array}`` or ``{name: (ids, array)}`` of Dask arrays, which stay in chunks.
+
+        Parameters
+        ----------
+        views : mapping of str to dask array, or to (ids, dask array)
+            Samples x features, NaN throughout where a sample lacks the view.  Arrays mapped from a file may
+            come instead.  Without ids samples are numbered.
+        align : {"union", "intersection", "strict"}
+            As in :meth:`from_dict`.
+        """
+        parts = chunk_parts(views, lambda name, given: array_part(name, *split_ids(given)))
+        return cls._align(check_names(list(views)), parts, align, None)
+
+    @classmethod
+    def from_zarr(cls, views: Mapping[str, Any], align: Align = "union") -> Self:
+        """From ``{name: array}`` or ``{name: (ids, array)}`` of Zarr arrays, or their paths; see from_dask.
+
+        Parameters
+        ----------
+        views : mapping of str to zarr array or path, or to (ids, such)
+            As in :meth:`from_dask`.
+        align : {"union", "intersection", "strict"}
+            As in :meth:`from_dict`.
+        """
+
+        def part(name: str, given: Any) -> Part:
+            values, ids = split_ids(given)
+            return array_part(name, open_zarr(name, values), ids)
+
+        return cls._align(check_names(list(views)), chunk_parts(views, part), align, None)
+
+    @property
+    def chunked(self) -> bool:
+        """Whether features of some view stay in chunks, where they came from."""
+        return any(isinstance(block, ChunkedTable) for block in self._blocks.values())
+
+    def to_memory(self) -> Self:
+        """The same with all features in memory; what does not fit is refused."""
+        return replace(
+            self,
+            _blocks={
+                name: freeze(np.asarray(block)) if isinstance(block, ChunkedTable) else block
+                for name, block in self._blocks.items()
+            },
+        )
+
+    @classmethod
     def _align(cls, names: tuple[str, ...], parts: Sequence[Part], align: Align, observed: Any) -> Self:
         ids, rows = align_ids(names, [part.ids for part in parts], align)
         mask = np.zeros((len(ids), len(names)), dtype=bool)
@@ -336,6 +425,8 @@ class Views(Presence):
 
 def empty_rows(values: Any) -> Array:
     """Which rows of an array or sparse matrix are NaN throughout."""
+    if isinstance(values, ChunkedTable) and values.profile is not None:
+        return values.profile[:, 0] == 0
     if scipy.sparse.issparse(values):
         nan = scipy.sparse.csr_array(
             (np.isnan(values.data).astype(int), values.indices, values.indptr), values.shape
@@ -345,11 +436,16 @@ def empty_rows(values: Any) -> Array:
 
 
 def _count_nan(block: Any) -> int:
+    if isinstance(block, ChunkedTable) and block.profile is not None:
+        return int(block.shape[0] * block.shape[1] - block.profile[:, 0].sum())
     return int(np.isnan(block.data if scipy.sparse.issparse(block) else block).sum())
 
 
 def _check_finite(name: str, block: Any, ids: Array, given: bool) -> None:
     most = min(_MAX_VALUE, float(np.finfo(block.dtype).max))
+    if isinstance(block, ChunkedTable):
+        check_values(name, block, ids, most)
+        return
     stored = block.data if scipy.sparse.issparse(block) else block
     if (stored > most).any() or (stored < -most).any():
         entries = scipy.sparse.coo_array(block)

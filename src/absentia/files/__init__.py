@@ -11,6 +11,7 @@ from absentia.files._base import (
     remove_unfinished,
     write_atomically,
 )
+from absentia.files._chunks import open_table
 from absentia.files._columns import csv_rows
 from absentia.files._frames import parse_groups
 from absentia.files._hdf5 import read_mudata, write_mudata

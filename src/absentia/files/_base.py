@@ -294,6 +294,8 @@ class Options:
         The table of labels, which is no view.
     features_from_labels : sequence of str
         Columns of the table of labels that are features all the same: a view of its name.
+    chunks : bool
+        Leave features of folders of Parquet files in chunks, where they are, however small they are.
     used : set of str
         Which entries of `ignore` have fitted some column so far.
     """
@@ -306,6 +308,7 @@ class Options:
     transpose: bool | Sequence[str] = False
     labels: Path | None = None
     features_from_labels: Sequence[str] = ()
+    chunks: bool = False
     used: set[str] = field(default_factory=set, repr=False, compare=False)
 
     def ignored_columns(self, view: str, columns: Iterable[str]) -> list[str]:

@@ -3,6 +3,8 @@
 The file that is named for labels, and files that are called labels, y, target, outcome or phenotype, are
 not views.  Folders inside are not looked into.
 
+Where folders inside hold Parquet files, or Parquet files are large, ``_chunks`` reads them.
+
 The views are lined up by id.  Ids that may be the same, written differently in case, spaces, signs, zeros
 or type, are pointed out.
 """
@@ -20,6 +22,7 @@ import scipy.sparse
 from absentia.core import warn
 from absentia.data import WAYS_TO_DIFFER, AbsenceWarning, KernelViews, Views, match_ids, show_id
 from absentia.files._base import Budget, LoadedData, Options, feature_names, file_errors
+from absentia.files._chunks import read_parquet_folder
 from absentia.files._frames import LABEL_NAMES, read_sheets, read_view_table, view_name
 from absentia.files._reading import as_loaded, explain_conversion, find_reader, is_readable
 from absentia.files._tables import is_table
@@ -41,6 +44,8 @@ def read_folder(path: Path, options: Options) -> LoadedData:
     options : Options
         What is said of every table in it.
     """
+    if (in_parquet := read_parquet_folder(path, options)) is not None:
+        return in_parquet
     options.refuse("views", why="a folder; it is for one wide table")
     files, labels, unknown = _sort_files(path, options)
     if unknown:

@@ -56,6 +56,7 @@ def read(
     ignore: Sequence[str] = (),
     transpose: bool | Sequence[str] = False,
     features_from_labels: Sequence[str] = (),
+    chunks: bool = False,
 ) -> Any:
     """Read Views or KernelViews from a file or a folder of tables; with `labels`, these too.
 
@@ -80,6 +81,9 @@ def read(
         Tables whose columns are the samples: True for all, or these views.
     features_from_labels : sequence of str
         The table of labels is no view; these columns of it are features all the same.
+    chunks : bool
+        Leave features of a folder of Parquet files (a view each, or a folder of them for each view) where
+        they are, as :meth:`Views.from_parquet` does.  Those that would not fit into memory are always.
     """
     if isinstance(ignore, str) or isinstance(transpose, str) or isinstance(features_from_labels, str):
         raise ValueError("ignore, transpose and features_from_labels are lists of names; give [NAME]")
@@ -93,6 +97,7 @@ def read(
         ignore=ignore,
         transpose=transpose,
         features_from_labels=features_from_labels,
+        chunks=chunks,
     )
     if labels is None:
         return loaded.data
@@ -100,8 +105,9 @@ def read(
 
     targets = read_labels(labels, loaded, Path(path), id=id)
     data = targets.without(loaded.data)
-    for sentence in [*targets.leak_sentences(data), *(pair.sentence for pair in find_repeats(data))]:
-        warn(sentence, AbsenceWarning)
+    if not getattr(data, "chunked", False):  # whose features are not looked at once more
+        for sentence in [*targets.leak_sentences(data), *(pair.sentence for pair in find_repeats(data))]:
+            warn(sentence, AbsenceWarning)
     values = targets.values
     if targets.kind == "classes":
         values = values.astype(object)

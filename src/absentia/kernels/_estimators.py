@@ -33,6 +33,7 @@ from absentia.core.linalg import inverse_sqrt, symmetrize
 from absentia.data import (
     MAX_DEVIATION,
     AbsenceWarning,
+    ChunkedTable,
     Coding,
     KernelViews,
     Presence,
@@ -169,6 +170,12 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
             kernels[name] = symmetrize(self._normalizers[name](K, np.array(K.diagonal()))[0])
         return KernelViews.within(self._train, kernels)
 
+    def factor_map(self, name: str) -> FactorMap:
+        """What makes factors of a view's features; the factors of training samples are not in it."""
+        check_is_fitted(self, "names_in_")
+        empty: FactorMap = self._maps[name].select_samples(np.zeros(0, dtype=int))
+        return empty
+
     def settled(self, X: Views) -> Any:
         """The same with ``approx="auto"`` decided by these samples, once, for fits to parts of them.
 
@@ -179,7 +186,7 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         """
         if self.approx != "auto" or self.kernel == "precomputed":
             return self
-        decision = decide_approx(self.approx, X.observed, self.n_landmarks)
+        decision = decide_approx(self.approx, X.observed, self.n_landmarks, X.chunked)
         return self if decision is None else clone(self).set_params(approx=decision)
 
     def transform(self, X: Views | KernelViews) -> KernelViews:
@@ -296,7 +303,7 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         X.warn_of_absence()
         self.approx_ = None
         if isinstance(X, Views):
-            self.approx_ = decide_approx(self.approx, X.observed, self.n_landmarks)
+            self.approx_ = decide_approx(self.approx, X.observed, self.n_landmarks, X.chunked)
         options = self._options_by_view(X.names)
         self._raw: dict[str, FeatureKernel] = {}
         self._maps: dict[str, FactorMap] = {}
@@ -313,9 +320,10 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
                 raw = X.block(name), X.diagonal(name)
             else:
                 groups = self._coding.views[name].groups()
-                view = self._raw[name] = FeatureKernel(name, X.block(name), options[name], groups)
+                block = X.block(name) if options[name].approx else _in_memory(X.block(name))
+                view = self._raw[name] = FeatureKernel(name, block, options[name], groups)
                 if options[name].approx:
-                    self._maps[name] = FactorMap(view, X.block(name).dtype, seed)
+                    self._maps[name] = FactorMap(view, block.dtype, seed)
                     self._raw[name] = view.without_samples()
                     continue
                 K = view.values(view.X, view.X)
@@ -374,6 +382,10 @@ def _check_input(X: Any, kernel: Any) -> None:
         raise ValueError("kernel='precomputed' takes kernels, KernelViews.from_dense(K), and Views came")
     if not isinstance(X, Views | KernelViews):
         raise input_error("views", X, "ViewKernels")
+
+
+def _in_memory(block: Any) -> Any:
+    return np.asarray(block) if isinstance(block, ChunkedTable) else block
 
 
 def _check_not_empty(X: Presence) -> None:

@@ -5,7 +5,7 @@ of many samples is given as ``Phi Phi'`` with thin factors Phi, and never formed
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -26,7 +26,7 @@ from absentia.core import (
     warn,
 )
 from absentia.core.linalg import inverse_sqrt, symmetrize
-from absentia.data import MANY_SAMPLES, AbsenceWarning, round_sizes
+from absentia.data import MANY_SAMPLES, AbsenceWarning, ChunkedTable, round_sizes
 
 #: Up to so many samples kernels are made whole, if there is memory for them.
 _MAX_WHOLE = MANY_SAMPLES
@@ -49,7 +49,12 @@ def _jaccard(X: Any, Y: Any) -> Array:
 
 
 def squared_norms(X: Any) -> Array:
-    """``|x|^2`` of every row, dense or sparse."""
+    """``|x|^2`` of every row, dense, sparse or in chunks."""
+    if isinstance(X, ChunkedTable):
+        lengths = np.zeros(X.shape[0])
+        for places, values in X.map(squared_norms):
+            lengths[places] = values
+        return lengths
     if scipy.sparse.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
     return np.einsum("ij,ij->i", X, X)
@@ -102,7 +107,7 @@ def _median_distance(X: Any, metric: str, limit: int = 1000) -> float:
     """
     if X.shape[0] > limit:
         X = X[_order_by_length(X)[np.linspace(0, X.shape[0] - 1, limit).astype(int)]]
-    X = X.toarray() if scipy.sparse.issparse(X) else X
+    X = X.toarray() if scipy.sparse.issparse(X) else np.asarray(X)
     if metric == "chi2":
         distances = -pairwise.additive_chi2_kernel(X)[np.triu_indices(X.shape[0], k=1)] if len(X) else X
     else:
@@ -145,9 +150,11 @@ class FeatureKernel:
 
     def __init__(self, name: str, X: Any, options: KernelOptions, groups: Array | None = None) -> None:
         self.name, self.options = name, options
-        X = self._check_features(X)
+        chunked = isinstance(X, ChunkedTable)
+        if not chunked:
+            X = self._check_features(X)
         self._learn_features(X, groups)
-        self.X = self._standardize(X)
+        self.X = self.prepare_new(X) if chunked else self._standardize(X)
         if self.kernel.metric is not None:
             self.gamma = self._find_gamma(self.kernel.metric)
 
@@ -161,7 +168,7 @@ class FeatureKernel:
 
     def without_samples(self) -> Any:
         """The same without the features of training samples, which factors do without."""
-        return copy_with(self, X=self.X[:0])
+        return copy_with(self, X=np.zeros((0, len(self.fill))))
 
     def sum_samples(self, coefficients: Array) -> Any:
         """The same, against weighted sums of training samples; `coefficients` are sums x samples."""
@@ -181,6 +188,8 @@ class FeatureKernel:
 
     def prepare_new(self, X: Any) -> Any:
         """Features of new samples, checked, filled and standardised as in training."""
+        if isinstance(X, ChunkedTable):
+            return X.apply(self.without_samples().prepare_new, X.shape[1], np.float64)
         return self._standardize(self._check_features(X))
 
     def _check_features(self, X: Any) -> Any:
@@ -201,18 +210,27 @@ class FeatureKernel:
             )
         return np.log1p(X) if self.options.log else X
 
+    @property
+    def _looks_at_values(self) -> bool:
+        """Whether :meth:`_check_features` may refuse or change some."""
+        return self.options.log or self.kernel.nonnegative or self.options.missing_values == "error"
+
     def _learn_features(self, X: Any, groups: Array | None) -> None:
         """Mean and deviation of every feature over the observed training rows.
 
         `groups` says which features are levels of one category: together they vary as much as a number.
         """
         standardize = self.options.standardize and self.kernel.standardize
-        if scipy.sparse.issparse(X):
-            mean, std = np.zeros(X.shape[1]), _sparse_std(X)
+        if isinstance(X, ChunkedTable):
+            moments = X.moments(self._check_features if self._looks_at_values else None)
+            mean, std, largest = moments.means, moments.deviations, moments.largest
+        elif scipy.sparse.issparse(X):
+            mean, std, largest = np.zeros(X.shape[1]), _sparse_std(X), _largest(X)
         else:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)  # mean of nothing is NaN, seen to below
                 mean, std = np.nanmean(X, axis=0, dtype=float), np.nanstd(X, axis=0, dtype=float)
+            largest = _largest(X)
         empty = np.isnan(mean)
         if empty.any() and X.shape[0]:
             warn(
@@ -223,7 +241,7 @@ class FeatureKernel:
         self.fill = np.where(empty, 0.0, mean)
         self.center = standardize
         # a constant feature's deviation is rounding, not zero
-        varies = std > 1e-14 * _largest(X)
+        varies = std > 1e-14 * largest
         if groups is not None:
             total = np.sqrt(np.bincount(groups, np.where(varies, std, 0.0) ** 2))[groups]
             std, varies = total, total > 0
@@ -364,7 +382,9 @@ class KernelNormalizer:
 # -------------------------------------------------------------------------------- one view, fitted: factors
 
 
-def decide_approx(approx: str | None, observed: Array, n_landmarks: int) -> str | None:
+def decide_approx(
+    approx: str | None, observed: Array, n_landmarks: int, chunked: bool = False
+) -> str | None:
     """``"nystrom"``, ``"rff"`` or None (whole kernels) for samples x views that are `observed`.
 
     ``"auto"`` takes whole kernels of up to :data:`_MAX_WHOLE` samples if they fit into half of the free
@@ -389,6 +409,8 @@ def decide_approx(approx: str | None, observed: Array, n_landmarks: int) -> str 
         advice = "use approx='auto' or 'nystrom' (--approx), which gives them by factors, or fewer samples"
         check_memory(whole, f"kernels {described}", advice)
         return None
+    if chunked:  # whose factors are in single precision, and go to a file if they are many
+        return str(approx)
     thin = _COPIES * 8 * float(counts.sum()) * n_landmarks
     advice = "use fewer (n_landmarks, --factors), or fewer samples"
     check_memory(thin, f"{n_landmarks} factors {described}", advice)
@@ -413,11 +435,17 @@ class FactorMap:
             self._map: Any = waves if n_landmarks else _NoFeatures()
         else:
             drawn = make_generator(seed).choice(X.shape[0], n_landmarks, replace=False)
-            self._map = _Nystrom(self.kernel, X[_order_by_length(X)[np.sort(drawn)]])
+            landmarks = X[_order_by_length(X)[np.sort(drawn)]]
+            self._map = _Nystrom(
+                self.kernel, np.asarray(landmarks) if isinstance(landmarks, ChunkedTable) else landmarks
+            )
         raw = self._raw(X)
-        self.mean = raw.mean(axis=0) if options.center and len(raw) else np.zeros(raw.shape[1])
-        norms = squared_norms(raw - self.mean) if len(raw) else np.ones(1)
-        self.scale = np.sqrt(norms.mean()) if options.normalize == "trace" and norms.mean() > 0 else 1.0
+        center = options.center and len(raw) > 0
+        self.mean = raw.mean(axis=0, dtype=np.float64) if center else np.zeros(raw.shape[1])
+        self.scale = 1.0
+        if options.normalize == "trace" and len(raw):
+            norms = np.concatenate([squared_norms(raw[rows] - self.mean) for rows in _row_blocks(len(raw))])
+            self.scale = np.sqrt(norms.mean()) if norms.mean() > 0 else 1.0
         self.Phi = self._normalize(raw)
 
     def select_samples(self, rows: Array) -> Any:
@@ -437,16 +465,25 @@ class FactorMap:
         """Factors of new samples."""
         return self._normalize(self._raw(self.kernel.prepare_new(X)))
 
-    def _raw(self, X: Any, chunk: int = 20_000) -> Array:
-        starts = range(0, X.shape[0], chunk)
-        parts = [self._map.transform(X[a : a + chunk]).astype(self.dtype) for a in starts]
+    def _raw(self, X: Any) -> Array:
+        if isinstance(X, ChunkedTable) and len(X):
+            width = self._map.transform(np.zeros((1, X.shape[1]))).shape[1]
+            return X.apply(self._map.transform, width, self.dtype).compute()
+        parts = [self._map.transform(X[rows]).astype(self.dtype) for rows in _row_blocks(X.shape[0])]
         return np.vstack(parts) if parts else np.zeros((0, self.kernel.options.n_landmarks), self.dtype)
 
     def _normalize(self, raw: Array) -> Array:
-        Phi = (raw - self.mean) / self.scale
-        if self.kernel.options.normalize == "diagonal":
-            Phi = Phi * inverse_sqrt(squared_norms(Phi))[:, None]
-        return Phi.astype(self.dtype, copy=False)
+        """Centred and normalised, in place."""
+        for rows in _row_blocks(len(raw)):
+            Phi = (raw[rows] - self.mean) / self.scale
+            if self.kernel.options.normalize == "diagonal":
+                Phi = Phi * inverse_sqrt(squared_norms(Phi))[:, None]
+            raw[rows] = Phi
+        return raw
+
+
+def _row_blocks(n: int, size: int = 20_000) -> Iterator[slice]:
+    return (slice(a, a + size) for a in range(0, n, size))
 
 
 @serializable

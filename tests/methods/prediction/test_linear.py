@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from absentia.methods.prediction._linear import _ALPHAS, fit_linear_classes, fit_linear_numbers
+from absentia.methods.learning._sums import _ALPHAS
+from absentia.methods.prediction._linear import fit_linear_classes, fit_linear_numbers
 
 
 def made(n=40, d=90, n_classes=3, seed=0):

@@ -30,7 +30,16 @@ from absentia.experiment.comparison import make_covariates
 from absentia.files import Labels, LoadedData, file_errors, read_covariates, read_groups, read_labels
 from absentia.kernels import ViewKernels
 from absentia.methods import inspection
-from absentia.tasks import CLASSIFICATION, MULTILABEL, REGRESSION, TASKS, Task, space_samples, take_samples
+from absentia.tasks import (
+    CLASSIFICATION,
+    MULTILABEL,
+    REGRESSION,
+    TASKS,
+    Task,
+    order_samples,
+    space_samples,
+    take_samples,
+)
 
 #: What labels of a kind are for.
 _TASK_OF_LABELS: dict[str, Task] = {**TASKS, "multilabel": MULTILABEL}
@@ -41,6 +50,9 @@ _OTHER_LABELS = {
     "survival": "times and events, which --method cox or cox-fusion learns from",
     "multilabel": "several labels; absentia fit learns one, and PMAClassifier several, in Python",
 }
+#: What learns from features in chunks, by task.
+_CHUNK_METHODS = {"classes": "factors", "numbers": "factors-ridge"}
+_MAX_JUDGED, _JUDGED_BYTES = 20_000, 2**28  # samples, and features of them, that are read into memory
 _MIN_LEVELS = 8  # of a category, that numbers with units make
 
 
@@ -59,6 +71,7 @@ class TrainingData:
     n_learned: int = 0  # where these are some of the samples that were learned from
     reading: dict[str, Any] = field(default_factory=dict)  # what a model has to know to read new samples
     covariates: pd.DataFrame = field(default_factory=pd.DataFrame)  # by id, of the samples and others
+    in_memory: tuple[Array, Views] | None = None  # positions and views of some, where all are in chunks
     times: Array | None = None  # when samples came, as numbers
     adjusted_for: Views | None = None  # covariates, one view of the samples
 
@@ -68,17 +81,53 @@ class TrainingData:
         some: Any = {name: None if values is None else values[rows] for name, values in besides.items()}
         return replace(self, data=take_samples(self.data, rows), y=self.y[rows], **some)
 
+    @property
+    def default_method(self) -> str:
+        """What learns from these data if no method is named."""
+        if self.in_memory is None:
+            return self.task.default_method
+        if self.task.name not in _CHUNK_METHODS:
+            raise ValueError(
+                f"no method learns {self.task.name} from features in chunks; give fewer samples or "
+                "features, or more memory (ABSENTIA_MAX_BYTES)"
+            )
+        return _CHUNK_METHODS[self.task.name]
+
     @cached_property
     def validated(self) -> TrainingData:
         """The samples that a method is cross-validated on: all, or some of them if there are very many."""
-        most = self.task.max_validated
-        if most is None or len(self.y) <= most:
+        if self.in_memory is not None:
+            few, part = self.in_memory
+            judged = replace(self.take(few), data=part, in_memory=None)
+        elif self.task.max_validated is None or len(self.y) <= self.task.max_validated:
             return self
-        few = space_samples(self.data, self.y, most)
+        else:
+            few = space_samples(self.data, self.y, self.task.max_validated)
+            judged = self.take(few)
+        if len(few) == len(self.y):
+            return judged
         note = (
             f"judged on {len(few)} of the {len(self.y)} samples: with all to learn from, it may do better"
         )
-        return replace(self.take(few), notes=(*self.notes, note), n_learned=len(self.y))
+        return replace(judged, notes=(*self.notes, note), n_learned=len(self.y))
+
+
+def _take_into_memory(data: Views, y: Array, task: Task) -> tuple[Array, Views]:
+    """Some samples of data in chunks, by position, to look at and to judge by: one pass."""
+    cells = sum(
+        data.block(name).shape[1] * share
+        for name, share in zip(data.names, data.observed.mean(axis=0).tolist(), strict=True)
+    )
+    most = int(min(task.max_validated or _MAX_JUDGED, _JUDGED_BYTES / max(4 * cells, 1)))
+    if len(y) <= most:
+        few = np.arange(len(y))
+    elif task is CLASSIFICATION:
+        few = space_samples(data, y, most)
+    else:
+        few = np.sort(
+            order_samples(data, *task.order_keys(y))[np.linspace(0, len(y) - 1, most).astype(int)]
+        )
+    return few, data[few].to_memory()
 
 
 def read_training(
@@ -111,15 +160,22 @@ def read_training(
     if isinstance(data, KernelViews):
         options.refuse_kernels(path)
     kept, dropped = _select_samples(data, found, what)
-    used = take_samples(data, kept)
+    used, y = take_samples(data, kept), found.values[kept]
+    in_memory = _take_into_memory(used, y, task) if getattr(used, "chunked", False) else None
+    if in_memory is None:
+        odd = _training_warnings(found, data, used, kernels)
+    else:
+        few, part = in_memory
+        seen = replace(found, values=y[few], known=np.ones(len(few), dtype=bool))
+        odd = _training_warnings(seen, part, part, kernels)
     absent = [f"{n} of {len(data)} samples {why}: not learned from" for why, n in dropped.items() if n]
-    for sentence in [*absent, *_training_warnings(found, data, used, kernels)]:
+    for sentence in [*absent, *odd]:
         warn(sentence, AbsenceWarning)
     adjusted_for = make_covariates(used, besides.table) if adjust else None
     leaves = () if adjust else besides.leaves
     return TrainingData(
         used,
-        found.values[kept],
+        y,
         kernels,
         len(data),
         dropped,
@@ -130,6 +186,7 @@ def read_training(
         covariates=besides.table,
         times=None if times is None else parse_times(times[kept], used.ids),
         adjusted_for=adjusted_for,
+        in_memory=in_memory,
     )
 
 

@@ -9,11 +9,13 @@ from typing import Annotated
 
 from absentia.app._checks import MAX_PROCESSES, check_coverage, check_ending, check_number, check_outputs
 from absentia.app._terminal import out
+from absentia.app.cli._dask import check_dask
 from absentia.app.cli._flags import (
     DATA_HELP,
     JSON,
     AdjustFlag,
     CovariatesFlag,
+    DaskFlag,
     Force,
     LabelledReadOptions,
     LabelsFlag,
@@ -75,6 +77,7 @@ class FitOptions:
     no_rows: Switch = False
     no_report: Switch = False
     threads: Threads = None
+    dask: DaskFlag = None
     force: Force = False
     json: JSON = False
 
@@ -123,6 +126,7 @@ def fit(
         raise ValueError("DATA, --labels and -o MODEL.absentia are wanted; see absentia fit --help")
     check_number("--threads", options.threads, 1, MAX_PROCESSES)
     check_coverage(options.coverage)
+    check_dask(options.dask)
     options.kernels.check_names()
     _check_files(data, labels, output, options)
     from absentia.app.cli._fitting import run_fit

@@ -28,6 +28,7 @@ from absentia.app._terminal import (
     say_json,
     say_paths,
 )
+from absentia.app.cli._dask import start_dask
 from absentia.app.cli._data import (
     TrainingData,
     describe_adjustment,
@@ -130,10 +131,11 @@ def run_fit(
         _read_parameters(entry, options, flags)  # what it does not have is refused before anything is read
         tasks = [task for task in _TASKS if task.family == entry.family]
     page = options.page(output)
-    with collect_warnings() as remarks:
+    with collect_warnings() as remarks, start_dask(options.dask):
+        source = replace(options.source, chunks=options.dask is not None)
         training = read_training(
             data,
-            options.source,
+            source,
             labels,
             options.kernels,
             tasks,
@@ -141,7 +143,7 @@ def run_fit(
             adjust=options.adjust,
         )
         training = replace(training, task=_judged_by(training, options))
-        entry = entry or training.task.find(training.task.default_method)
+        entry = entry or training.task.find(training.default_method)
         given: dict[str, Any] = {"C": options.parse_C(), "options": _read_parameters(entry, options, flags)}
         if training.task.name == "classes":
             given["probability"] = options.probability
@@ -150,7 +152,8 @@ def run_fit(
         plan = training.task.plan(entry, training.data, training.kernels, **given)
         with limit_threads(options.threads, len(training.y)):
             model, validation = _learn(plan, training, options, page is not None)
-        _get_method(model).training_summary_ = DataSummary.of(training.data)  # which ``predict`` reads
+        if training.in_memory is None:
+            _get_method(model).training_summary_ = DataSummary.of(training.data)  # which ``predict`` reads
     fit = _Fit(data, labels, output, options, entry, plan, training, model, validation)
     _write(fit, page, remarks)
     if options.json:
@@ -190,7 +193,8 @@ def _read_parameters(entry: Entry, options: FitOptions, flags: Mapping[str, str]
         flag = next((flag for flag in entry.parameters() if flag in ("--penalty", "--alpha")), None)
         own = f"; its penalty is {flag}" if flag else ""
         raise ValueError(f"--C does not apply to method {entry.name!r}{own}")
-    if entry.takes == "features" and (options.kernels.kernel or options.kernels.log):
+    has_kernel = entry.takes != "features" or "kernel" in entry.make(**parameters).get_params()
+    if not has_kernel and (options.kernels.kernel or options.kernels.log):
         raise ValueError(f"--kernel and --log do not apply to method {entry.name!r}; it has no kernels")
     return parameters
 

@@ -69,6 +69,13 @@ _LABELS_HELP = (
     "N/A, ? and the like are no label."
 )
 LabelsFlag = Annotated[str | None, Parameter(help=_LABELS_HELP)]
+DaskFlag = Annotated[
+    str | None,
+    Parameter(
+        help="Read Parquet files in chunks, and make factors of them on a Dask cluster: local:N starts one "
+        "of N processes, tcp://HOST:PORT is one that there is."
+    ),
+]
 CovariatesFlag = Annotated[
     _Words,
     Parameter(
@@ -135,6 +142,7 @@ class ReadOptions:
     features_from_labels: Annotated[tuple[str, ...], Parameter(parse=False)] = ()
     groups: Annotated[str | None, Parameter(parse=False)] = None
     time: Annotated[str | None, Parameter(parse=False)] = None
+    chunks: Annotated[bool, Parameter(parse=False)] = False
 
     def options(self) -> dict[str, Any]:
         """As :func:`absentia.io.read` takes it."""

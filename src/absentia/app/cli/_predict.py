@@ -7,13 +7,23 @@ import shlex
 import sys
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 from absentia.app._checks import MAX_PROCESSES, check_coverage, check_ending, check_number, check_outputs
 from absentia.app._progress import step_bar
 from absentia.app._terminal import err, escape_text, out, say_json, say_paths
-from absentia.app.cli._flags import DATA_HELP, JSON, Force, ReadOptions, Threads, container_endings
+from absentia.app.cli._dask import check_dask, start_dask
+from absentia.app.cli._flags import (
+    DATA_HELP,
+    JSON,
+    DaskFlag,
+    Force,
+    ReadOptions,
+    Threads,
+    container_endings,
+)
 
 # isort: split
 from cyclopts import Parameter
@@ -42,6 +52,7 @@ def predict(
     output: Annotated[Path, Parameter(alias="-o", allow_leading_hyphen=True)],
     source: ReadOptions = ReadOptions(),  # noqa: B008 - it is frozen
     coverage: float | None = None,
+    dask: DaskFlag = None,
     json: JSON = False,
     threads: Threads = None,
     force: Force = False,
@@ -63,14 +74,15 @@ def predict(
     model
         A model written by absentia fit.
     output
-        The .csv file to write; - prints the table. For .h5mu and .h5ad also a file of that kind, the one
-        that came with predictions in obs.
+        The .csv or .parquet file to write; - prints the table. For .h5mu and .h5ad also a file of that
+        kind, the one that came with predictions in obs.
     coverage
         The share of new samples, among those with the same views, whose class, number or time is to be
         among what is said: 0.9, say.
     """
     check_number("--threads", threads, 1, MAX_PROCESSES)
     check_coverage(coverage)
+    check_dask(dask)
     printed = output == _STANDARD_OUTPUT
     _check_output(output, model, new, json, force)
     from absentia import files
@@ -79,10 +91,12 @@ def predict(
     fitted = load_model(model)
     _check_calibration(model, fitted, coverage)
     remembered = files.read_state(model)[1]["about"].get("reading")
-    data = read_samples(fitted, new, source, remembered, model)
-    with limit_threads(threads, len(fitted.classifier.ids_)):
+    source = replace(source, chunks=dask is not None)
+    with start_dask(dask), limit_threads(threads, len(fitted.classifier.ids_)):
+        data = read_samples(fitted, new, source, remembered, model)
         try:
             matched, shift = _matched_sentences(fitted, data), _compare_with_training(fitted, data)
+            fitted, data = _condense(fitted, data)
             if output.suffix in container_endings(new):
                 flagged, vacuous = _write_container(output, fitted, data, new, coverage)
             else:
@@ -110,7 +124,7 @@ def predict(
 def _check_output(output: Path, model: Path, new: Path, json: bool, force: bool) -> None:
     """Refuse, before any work, what could not be written or printed."""
     if output != _STANDARD_OUTPUT:
-        check_ending(output, "the output", ".csv", *container_endings(new))
+        check_ending(output, "the output", ".csv", ".parquet", *container_endings(new))
         check_outputs([model, new], [output], force)
     elif json:
         raise ValueError("-o - prints the table, and --json something else; choose one")
@@ -191,7 +205,7 @@ def _read_new(
     from absentia.experiment.comparison import make_covariates
 
     options = source.options_as_trained(new, remembered)
-    data = files.read_new(new, **options)
+    data = files.read_new(new, **options | {"chunks": source.chunks})
     if fitted.adjust is None:
         return data, None
     columns = remembered.get("covariates", ()) if isinstance(remembered, dict) else ()
@@ -248,6 +262,17 @@ def _check_orientation(model: Model, data: Views, path: Path) -> None:
             )
 
 
+def _condense(model: Model, data: Any) -> tuple[Model, Any]:
+    """Model and samples with scores instead of features in chunks, where the method is one on factors."""
+    from absentia.methods.prediction import FactorModel
+
+    if not getattr(data, "chunked", False) or not isinstance(model.classifier, FactorModel):
+        return model, data
+    rows: Any = model.rows(data)
+    classifier, scores = model.classifier.condense(rows)
+    return replace(model, classifier=classifier), scores
+
+
 def _matched_sentences(model: Model, data: Views | KernelViews) -> list[str]:
     """How the columns of new samples go with those of training, and which views are not looked at."""
     from absentia.data import Views
@@ -265,7 +290,9 @@ def _compare_with_training(model: Model, data: Views | KernelViews) -> Shift | N
     """How new samples differ from those of training; None of a model that does not know these."""
     from absentia.methods import inspection
 
-    known = hasattr(model.classifier, "training_summary_") and len(data)
+    known = (
+        hasattr(model.classifier, "training_summary_") and len(data) and not getattr(data, "chunked", False)
+    )
     return inspection.shift(model, data) if known else None
 
 
@@ -297,11 +324,12 @@ def _write_predictions(
 
     def save(file: BinaryIO) -> None:
         nonlocal flagged, vacuous
-        file.writelines(files.csv_rows([_prediction_header(model, coverage)]))
-        for lines, nothing in _by_block(model, data, coverage):
-            file.writelines(files.csv_rows(lines))
-            flagged += sum(bool(line[-1]) for line in lines)
-            vacuous += nothing
+        header = _prediction_header(model, coverage)
+        with files.open_table(file, output.suffix, header, {"id", *_text_columns(model)}) as add:
+            for lines, nothing in _by_block(model, data, coverage):
+                add(lines)
+                flagged += sum(bool(line[-1]) for line in lines)
+                vacuous += nothing
 
     if output == _STANDARD_OUTPUT:
         whole = io.BytesIO()  # all of it, or nothing
@@ -320,7 +348,7 @@ def _write_container(
 
     blocks = list(_by_block(model, data, coverage))
     lines = [line for block, _ in blocks for line in block]
-    texts = {"flag", "set", "predicted"} if _find_task(model).name == "classes" else {"flag"}
+    texts = _text_columns(model)
     columns = {
         f"absentia_{name}": [line[k] if name in texts else float(line[k] or "nan") for line in lines]
         for k, name in enumerate(_prediction_header(model, coverage))
@@ -330,20 +358,29 @@ def _write_container(
     return sum(bool(line[-1]) for line in lines), sum(nothing for _, nothing in blocks)
 
 
+def _text_columns(model: Model) -> set[str]:
+    """Columns of the table of predictions that are no numbers, ids apart."""
+    return {"flag", "set", "predicted"} if _find_task(model).name == "classes" else {"flag"}
+
+
 def _by_block(
     model: Model, data: Views | KernelViews, coverage: float | None
 ) -> Iterator[tuple[list[list[Any]], int]]:
     """Lines of the table, those of some samples at a time, and of how many a set says nothing."""
     from absentia.data import AbsenceWarning
+    from absentia.methods.prediction import FactorModel
 
     # as many samples as fill a block with kernels of every view against the training samples
-    sample_bytes = 8 * max(1, len(model.classifier.ids_)) * max(1, len(model.names))
+    against = 1 if isinstance(model.classifier, FactorModel) else len(model.classifier.ids_)
+    sample_bytes = 8 * max(1, against) * max(1, len(model.names))
     rows = min(max(_BLOCK_BYTES // sample_bytes, 1), _MAX_ROWS)
     with step_bar("predict", max(1, -(-len(data) // rows))) as tick:
         for start in range(0, len(data), rows):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", AbsenceWarning)  # said in full by _matched_sentences
-                block = _prediction_lines(model, model.rows(data[start : start + rows]), coverage)
+                part: Any = data[start : start + rows]
+                part = part.to_memory() if getattr(part, "chunked", False) else part
+                block = _prediction_lines(model, model.rows(part), coverage)
             yield block
             tick()
 

@@ -101,6 +101,12 @@ ENTRIES: tuple[Entry, ...] = (
         for kernel in ("linear", "rbf")
     ),
     _feature_classifier(
+        "factors",
+        "prediction:FactorLogistic",
+        "very many samples, also in chunks: logistic regression on factors, side by side and per view",
+        "learn from kernels",
+    ),
+    _feature_classifier(
         "forest",
         "prediction:EarlyFusionClassifier",
         "a random forest on all features side by side, absent ones the mean; few assumptions",

@@ -52,6 +52,15 @@ ENTRIES: tuple[Entry, ...] = (
         baseline=True,
         compared=("numbers",),
     ),
+    Entry(
+        "regressor",
+        "features",
+        "numbers",
+        "factors-ridge",
+        "prediction:FactorRidge",
+        "very many samples, also in chunks: ridge regression on factors, side by side and per view",
+        "learn from kernels",
+    ),
     _feature_regressor(
         "linear-regression",
         "prediction:EarlyFusionRegressor",

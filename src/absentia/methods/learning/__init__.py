@@ -13,6 +13,7 @@ from absentia.methods.learning._held_out import log_loss, select_C, selection_sa
 from absentia.methods.learning._inputs import Either, subset
 from absentia.methods.learning._logistic import (
     Axes,
+    FactorTable,
     KernelLogistic,
     NewtonPoint,
     fit_logistic,
@@ -22,3 +23,4 @@ from absentia.methods.learning._logistic import (
 from absentia.methods.learning._machines import KernelClassifier
 from absentia.methods.learning._mkl import AverageKernelSVC, MKLClassifier, MKLRegressor, Norm
 from absentia.methods.learning._mmaf import MMAFClassifier
+from absentia.methods.learning._sums import LossSums, RowSums, fit_ridge, leave_out

@@ -30,6 +30,9 @@ Where samples are in groups, whole groups are left out: with ``V_g = L^-1 A_g'``
     eta_g + V_g' (I - V_g W_g V_g')^-1 V_g g_g ,
 
 eigenvalues of ``I - V_g W_g V_g'`` kept above a hundredth.
+
+All of it is sums over samples (``_sums``), made block by block: rows stay in the precision that they came
+in, and memory is that of the rows along their axes.
 """
 
 from collections.abc import Callable, Sequence
@@ -47,6 +50,16 @@ from absentia.core.optimize import Solution, StoppingRule, iterate
 from absentia.data import KernelViews, number_groups, order_for_learning, prefers_factors, stack_groups
 from absentia.methods.learning._base import Classifier
 from absentia.methods.learning._machines import KernelMachine
+from absentia.methods.learning._sums import (
+    BLOCK_ROWS,
+    DesignMatrix,
+    LossSums,
+    RowSums,
+    add_up,
+    logistic_loss,
+    map_blocks,
+    row_blocks,
+)
 
 _GRID = tuple(10.0**k for k in range(-2, 5))
 _TOL, _MAX_ITER = 1e-12, 100
@@ -131,6 +144,20 @@ class Axes(NamedTuple):
         return cls.scaled(T @ back, back, center)
 
     @classmethod
+    def of_rows(cls, read: Callable[[Any], Array], n: int, dtype: Any) -> "Axes":
+        """Of `n` rows of which ``read(slice)`` gives some in double precision; Z is in that precision."""
+        if n <= BLOCK_ROWS:
+            return cls.of_table(read(slice(0, n)))
+        center = np.sum([read(rows).sum(axis=0) for rows in row_blocks(n)], axis=0) / n
+        sums: RowSums = add_up(RowSums.of(read(rows) - center) for rows in row_blocks(n))
+        root, back = _leading(*eigh(sums.products))
+        size = float((root**2).sum() / n) or 1.0
+        Z, back = np.empty((n, len(root)), dtype), back / size**0.5
+        for rows in row_blocks(n):
+            Z[rows] = (read(rows) - center) @ back
+        return cls(Z, back, center, size)
+
+    @classmethod
     def of_kernel(cls, K: Array) -> "Axes":
         """Of a square kernel; new rows are kernel values with these samples.
 
@@ -193,7 +220,7 @@ class LogisticFit(NamedTuple):
 class _Rows(NamedTuple):
     """What is learned from: rows with a constant, targets of each class against the rest, weights."""
 
-    A: Array
+    A: DesignMatrix
     targets: list[Array]
     y: Array
     weight: Array
@@ -220,7 +247,7 @@ def fit_logistic(
 
     With `groups`, a number for each row, what is left out are whole groups.
     """
-    A = np.hstack([np.ones((len(y), 1)), axes.Z])
+    A = DesignMatrix(axes.Z)
     targets = [(y == k).astype(float) for k in range(n_classes)][1 if n_classes == 2 else 0 :]
     rows = _Rows(A, targets, y, weight, number_groups(groups))
     start: Sequence[Array] = [np.zeros(A.shape[1])] * len(targets)
@@ -234,7 +261,9 @@ def fit_logistic(
     slowest = max(solutions, key=lambda solution: (not solution.converged, solution.n_iter))
     model = LogisticModel(coef, b[:, 0] - axes.center @ coef)
     # axes are orthogonal: coordinates of the samples, over the sum of their squares, lead back to an axis
-    dual = axes.Z @ (b[:, 1:] / (axes.size * np.maximum((axes.Z**2).sum(axis=0), 1e-300))).T
+    lengths = np.sum([(Z[:, 1:] ** 2).sum(axis=0) for _, Z in A.blocks()], axis=0)
+    back = (b[:, 1:] / (axes.size * np.maximum(lengths, 1e-300))).T
+    dual = map_blocks(lambda rows: axes.Z[rows].astype(np.float64) @ back, len(y))
     return LogisticFit(model, C, left_out, dict(sorted(curve.items())), dual, slowest)
 
 
@@ -265,40 +294,47 @@ def _select(rows: _Rows, start: Sequence[Array]) -> tuple[float, Sequence[Array]
     return best(), points[best()], curve
 
 
-def _minimise(A: Array, y: Array, s: Array, penalty: float, start: Array) -> Solution[NewtonPoint]:
+def _minimise(A: DesignMatrix, y: Array, s: Array, penalty: float, start: Array) -> Solution[NewtonPoint]:
     """Weights of least penalised loss of classes 0 and 1."""
     P = np.full(A.shape[1], penalty)
     P[0] = 1e-12 * s.sum()  # the offset is free
 
     def value(b: Array) -> float:
-        eta = A @ b
-        return float(s @ (np.logaddexp(0, eta) - y * eta) + P @ b**2 / 2)
+        loss = sum(logistic_loss(block @ b, y[rows], s[rows]) for rows, block in A.blocks())
+        return float(loss + P @ b**2 / 2)
 
     def slopes(b: Array) -> tuple[Array, Array]:
-        p = expit(A @ b)
-        B = A * np.sqrt(s * p * (1 - p))[:, None]
-        H = B.T @ B
+        sums: LossSums = add_up(
+            LossSums.of_logistic(block, y[rows], s[rows], b) for rows, block in A.blocks()
+        )
+        H = sums.curvature
         H[np.diag_indices_from(H)] += P
-        return A.T @ (s * (p - y)) + P * b, H
+        return sums.slope + P * b, H
 
     return minimise_convex(value, slopes, start, tol=_TOL * s.sum(), max_iter=_MAX_ITER)
 
 
 def _leave_one_out(rows: _Rows, y: Array, found: NewtonPoint) -> Array:
     """Scores of the samples, each by the machine without it, or without its group."""
-    eta = rows.A @ found.w
+    eta = rows.A.times(found.w)
     p = expit(eta)
     slope, curvature = rows.weight * (p - y), rows.weight * p * (1 - p)
-    V = solve_triangular(found.factor, rows.A.T, lower=True, check_finite=False)
+
+    def whiten(A: Array) -> Array:
+        return np.asarray(solve_triangular(found.factor, A.T, lower=True, check_finite=False))
+
     if rows.groups is None:
-        h = (V**2).sum(axis=0)
-        return eta + h * slope / np.maximum(1 - h * curvature, _MIN_DENOMINATOR)
-    for members in stack_groups(rows.groups):  # groups x members
-        own = np.moveaxis(V[:, members], 0, 1)  # groups x coefficients x members
-        pull = np.einsum("gpm,gm->gp", own, slope[members])
-        pull = solve_left_out(own * np.sqrt(curvature[members])[:, None], pull, _MIN_DENOMINATOR)
-        eta[members] += np.einsum("gpm,gp->gm", own, pull)
-    return eta
+        h = np.concatenate([(whiten(A) ** 2).sum(axis=0) for _, A in rows.A.blocks()])
+        return np.asarray(eta + h * slope / np.maximum(1 - h * curvature, _MIN_DENOMINATOR))
+    for same_size in stack_groups(rows.groups):  # groups x members
+        n_parts = -(-same_size.size // BLOCK_ROWS)
+        for members in np.array_split(same_size, n_parts):
+            V = whiten(rows.A.take(members.ravel())).reshape(-1, *members.shape)
+            own = np.moveaxis(V, 0, 1)  # groups x coefficients x members
+            pull = np.einsum("gpm,gm->gp", own, slope[members])
+            pull = solve_left_out(own * np.sqrt(curvature[members])[:, None], pull, _MIN_DENOMINATOR)
+            eta[members] += np.einsum("gpm,gp->gm", own, pull)
+    return np.asarray(eta)
 
 
 # ------------------------------------------------------------------------------------------ estimator
@@ -309,22 +345,51 @@ def _average_axes(X: KernelViews, views: Array, samples: Array, length: Array) -
 
     Many samples whose kernels have factors are described by these, side by side: n x n is never formed.
     """
+    if prefers_factors(X.select([X.names[v] for v in views])):
+        table = FactorTable.of(X, views, samples, length / len(views) ** 0.5)
+        return Axes.of_rows(table.read, len(samples), table.dtype)
     place = np.full(len(X), -1)
     place[samples] = np.arange(len(samples))
-    share, factored = 1 / len(views), prefers_factors(X.select([X.names[v] for v in views]))
-    K = np.zeros((0, 0) if factored else (len(samples), len(samples)))
-    tables = []
+    K = np.zeros((len(samples), len(samples)))
     for v in views:
         rows = place[X.observed[:, v]]
         seen = rows >= 0
-        if factored:
-            Phi = np.asarray(get_factors(X.operator(X.names[v]))[0])
-            table = np.zeros((len(samples), Phi.shape[1]))
-            table[rows[seen]] = share**0.5 * Phi[seen]
-            tables.append(table * length[:, None])
-        else:
-            K[np.ix_(rows[seen], rows[seen])] += share * X.block(X.names[v])[np.ix_(seen, seen)]
-    return Axes.of_table(np.hstack(tables)) if factored else Axes.of_kernel(K * length[:, None] * length)
+        K[np.ix_(rows[seen], rows[seen])] += X.block(X.names[v])[np.ix_(seen, seen)] / len(views)
+    return Axes.of_kernel(K * length[:, None] * length)
+
+
+class FactorTable(NamedTuple):
+    """Factors of some views side by side, rows the samples, zero where a view is absent."""
+
+    factors: list[Array]  # by view, of the samples that have it
+    places: list[Array]  # by view, for each row its own among these; -1: it lacks the view
+    length: Array  # that each row is multiplied by
+
+    @classmethod
+    def of(cls, X: KernelViews, views: Array, samples: Array, length: Array) -> "FactorTable":
+        """Of the views and samples at these positions."""
+        factors = [np.asarray(get_factors(X.operator(X.names[v]))[0]) for v in views]
+        observed = [X.observed[:, v] for v in views]
+        return cls(factors, [np.where(has, np.cumsum(has) - 1, -1)[samples] for has in observed], length)
+
+    @property
+    def dtype(self) -> Any:
+        """The precision of the factors."""
+        return np.result_type(*self.factors)
+
+    def select(self, rows: Array) -> "FactorTable":
+        """The rows at these positions."""
+        return FactorTable(self.factors, [place[rows] for place in self.places], self.length[rows])
+
+    def read(self, rows: slice) -> Array:
+        """Some rows, in double precision."""
+        parts = []
+        for Phi, place in zip(self.factors, self.places, strict=True):
+            part = np.zeros((rows.stop - rows.start, Phi.shape[1]))
+            has = place[rows] >= 0
+            part[has] = Phi[place[rows][has]]
+            parts.append(part)
+        return np.asarray(np.hstack(parts) * self.length[rows, None])
 
 
 @estimator

@@ -51,6 +51,7 @@ LIBRARY: dict[str, dict[str, tuple[str, ...]]] = {
         "kernels": ("completed", "fusion"),
         "many": ("linear", "fusion-linear", "fusion-rbf"),  # linear in the samples
         "no-rows": ("linear", "cvkt-linear", "cvkt-rbf", "zero-rbf", "fusion-linear", "fusion-rbf"),
+        "chunked": ("factors",),
     },
     "regressor": {
         "features": (
@@ -70,6 +71,7 @@ LIBRARY: dict[str, dict[str, tuple[str, ...]]] = {
             "ridge-fusion-linear",
             "ridge-fusion-rbf",
         ),
+        "chunked": ("factors-ridge",),
     },
     "survival": {
         "features": (
@@ -148,7 +150,7 @@ class WeightedMembers(Composite):
         rows = zip(self.estimators_, values.tolist(), share.tolist(), strict=True)
         self.candidates_ = {name: {measure: value, "weight": weight} for name, value, weight in rows}
         self.weights_by_candidate_ = {name: row["weight"] for name, row in self.candidates_.items()}
-        self.sentence_ = _describe(self.weights_by_candidate_)
+        self.sentence_ = describe_weights(self.weights_by_candidate_)
         return np.asarray(share)
 
     def _add_up(self, X: Any, factors: Mapping[str, float]) -> Array:
@@ -167,6 +169,7 @@ class WeightedMembers(Composite):
         if isinstance(given, str) and given == "auto":
             library = LIBRARY[self._family]
             many = "many" if len(X) > MANY_SAMPLES and "many" in library else "features"
+            many = "chunked" if getattr(X, "chunked", False) and "chunked" in library else many
             given = library["kernels" if isinstance(X, KernelViews) else many]
         if isinstance(given, str) and given == "no-rows":
             return self._library_without_rows(X)
@@ -226,7 +229,8 @@ class AutoClassifier(WeightedMembers, CompositeClassifier):
         Names of ``absentia fit --list`` that give probabilities, or classifiers of absentia by name.
         ``"auto"``: logistic regression on all features side by side, on completed linear and rbf kernels,
         on rbf kernels with absent views as zeros, and on each view; of kernels, on completed ones and on
-        each; of more than 5000 samples, side by side and on each view, whose kernels are given by factors.
+        each; of more than 5000 samples, side by side and on each view, whose kernels are given by factors;
+        of features in chunks, :class:`FactorLogistic`.
         ``"no-rows"``: those that :func:`absentia.models.export` can free of training samples.
     kernel : str or ViewKernels, default "rbf"
         Of candidates by name whose kernel is not part of the name; ``"precomputed"`` says that kernels
@@ -315,7 +319,8 @@ class AutoClassifier(WeightedMembers, CompositeClassifier):
         return self._add_up(X, self.weights_by_candidate_)
 
 
-def _describe(weights: Mapping[str, float]) -> str:
+def describe_weights(weights: Mapping[str, float]) -> str:
+    """How much each member of an average counts, in words."""
     if len(weights) == 1:
         return f"{next(iter(weights))} alone"
     parts = sorted(weights.items(), key=lambda item: -item[1])

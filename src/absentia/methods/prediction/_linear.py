@@ -10,16 +10,11 @@ grid that goes with the rows' mean squared length, which grows with the number o
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
-from sklearn.linear_model import Ridge
 
-from absentia.core import Array, argmin_key, serializable
-from absentia.core.linalg import solve_left_out
-from absentia.data import MAX_DEVIATION, column_scales, number_groups, stack_groups
-from absentia.methods.learning import Axes, fit_logistic
+from absentia.core import Array, serializable
+from absentia.data import MAX_DEVIATION, column_scales
+from absentia.methods.learning import Axes, fit_logistic, fit_ridge
 from absentia.methods.prediction._trees import LINKS
-
-_ALPHAS = tuple(10.0**k / 2 for k in range(2, -6, -1))  # of ridge regression, the largest first
 
 
 @serializable
@@ -75,41 +70,6 @@ def fit_linear_numbers(
     """Ridge regression; its penalty by leaving out each row, or group of rows, if it is ``"cv"``."""
     mean, scale = column_scales(table)
     axes = Axes.of_table(standardize(table, mean, scale))
-    rows = _RidgeRows(axes.Z, y, weight, number_groups(groups))
-    if isinstance(alpha, str):
-        penalty = argmin_key({a: float(weight @ rows.left_out_residuals(a) ** 2) for a in _ALPHAS})
-    else:
-        penalty = alpha / axes.size
-    fit = Ridge(penalty).fit(axes.Z, y, sample_weight=weight)
-    coef = axes.back @ fit.coef_
-    model = Linear(mean, scale, coef[None, :], np.atleast_1d(fit.intercept_ - axes.center @ coef))
-    return LinearFit(model, penalty * axes.size, y - rows.left_out_residuals(penalty))
-
-
-class _RidgeRows(NamedTuple):
-    """What weighted ridge regression is fitted to."""
-
-    Z: Array
-    y: Array
-    weight: Array
-    groups: Array | None  # that are left out as a whole
-
-    def left_out_residuals(self, alpha: float) -> Array:
-        """Of every row (n,) by the regression without it, or without its group."""
-        root = np.sqrt(self.weight)
-        A = np.hstack([np.ones((len(self.Z), 1)), self.Z]) * root[:, None]
-        H = A.T @ A
-        H[np.diag_indices_from(H)] += [0.0, *[alpha] * self.Z.shape[1]]  # no penalty on the constant
-        F = solve_triangular(cholesky(H, lower=True), A.T, lower=True).T
-        residual = root * self.y - F @ (F.T @ (root * self.y))
-        return leave_out(F, residual, self.groups) / root
-
-
-def leave_out(F: Array, residual: Array, groups: Array | None) -> Array:
-    """Residuals (n,) of ``y - F F' y`` by the regression without the row, or without its group."""
-    if groups is None:
-        return np.asarray(residual / np.maximum(1 - (F**2).sum(axis=1), 1e-6))
-    result = np.empty_like(residual)
-    for members in stack_groups(groups):  # groups x members
-        result[members] = solve_left_out(F[members], residual[members], 1e-6)
-    return result
+    fit = fit_ridge(axes, y, weight, None if isinstance(alpha, str) else alpha / axes.size, groups)
+    model = Linear(mean, scale, fit.coef[None, :], np.atleast_1d(fit.bias))
+    return LinearFit(model, fit.alpha * axes.size, fit.loo)

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from absentia.core import Array, argmin_key, serializable
-from absentia.data import KernelViews, number_groups
-from absentia.methods.prediction._linear import leave_out
+from absentia.data import KernelViews, number_groups, stack_groups
+from absentia.methods.learning import leave_out
 
 #: Penalties that are tried, in units of the mean eigenvalue; strong ones first, so that ties are simple.
 _PENALTIES = tuple(10.0**e for e in (3, 2.5, 2, 1.5, 1, 0.5, 0, -0.5, -1, -1.5, -2, -3))
@@ -82,7 +82,12 @@ def _leave_one_out_residuals(
     """Of samples, or groups, left out one at a time, times the roots of their weights (of mean one)."""
     shrinkage = np.divide(d, d + a, out=np.zeros(len(d)), where=d > 0)
     residual = U @ (target * (1 - shrinkage))
-    return leave_out(np.column_stack([U * np.sqrt(shrinkage), np.sqrt(share)]), residual, groups)
+    F = np.column_stack([U * np.sqrt(shrinkage), np.sqrt(share)])
+    if groups is None:
+        return leave_out(F, residual)
+    for members in stack_groups(groups):  # groups x members
+        residual[members] = leave_out(F[members], residual[members])
+    return residual
 
 
 def _explained_variance(K: KernelViews, targets: Array, weight: Array) -> Array:

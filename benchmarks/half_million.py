@@ -1,0 +1,141 @@
+"""Half a million samples in 5 views of 2,000 features, 40 % of the cells absent, out of Parquet files.
+
+Writes partitioned Parquet files (a folder for each view, each in an order of its own) and labels into
+FOLDER, unless they are there, then runs
+
+    absentia fit FOLDER/views --labels FOLDER/labels.parquet:y --dask local:2 -o FOLDER/model.absentia
+    absentia predict FOLDER/model.absentia FOLDER/views -o FOLDER/predicted.parquet
+
+and prints CPU seconds and peak memory (resident, of the largest process) of every kind of process.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import common
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+VIEWS, WIDTH, ABSENT, FACTORS = 5, 2000, 0.4, 8
+PARTITION, GROUP = 20_000, 2_000  # samples of a file, and of a row group
+
+
+def write_data(folder: Path, n: int, seed: int = 0) -> None:
+    """Views of common factors with noise, and labels that are a curved function of some of these."""
+    rng = np.random.default_rng(seed)
+    factors = rng.standard_normal((n, FACTORS), dtype=np.float32)
+    curved = np.sin(2 * factors[:, 0]) + factors[:, 1] * factors[:, 2] + 0.5 * factors[:, 3]
+    y = np.where(curved + 0.3 * rng.standard_normal(n) > 0, "case", "control")
+    ids = np.array([f"P{k:07d}" for k in range(n)])
+    folder.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table({"id": ids, "y": y}), folder / "labels.parquet")
+    for v in range(VIEWS):
+        part = folder / "views" / f"view{v}"
+        part.mkdir(parents=True, exist_ok=True)
+        loadings = rng.standard_normal((FACTORS, WIDTH), dtype=np.float32)
+        has = rng.permutation(np.flatnonzero(rng.random(n) > ABSENT))
+        names = [f"f{j}" for j in range(WIDTH)]
+        for number, a in enumerate(range(0, len(has), PARTITION)):
+            who = has[a : a + PARTITION]
+            with pq.ParquetWriter(
+                part / f"part-{number:04d}.parquet",
+                pa.schema([("id", pa.string()), *((name, pa.float32()) for name in names)]),
+                use_dictionary=["id"],
+                compression="none",
+            ) as writer:
+                for b in range(0, len(who), GROUP):
+                    some = who[b : b + GROUP]
+                    X = factors[some] @ loadings + 2 * rng.standard_normal((len(some), WIDTH), np.float32)
+                    columns = dict(zip(names, np.ascontiguousarray(X.T), strict=True))
+                    writer.write_table(pa.table({"id": ids[some], **columns}))
+
+
+class Watch(threading.Thread):
+    """CPU seconds and peak memory of a process and those that it starts, as the system counts them."""
+
+    def __init__(self, process: int) -> None:
+        super().__init__(daemon=True)
+        self.process, self.ended = process, threading.Event()
+        self.seconds: dict[int, float] = {}
+        self.peak: dict[int, float] = {}
+
+    def run(self) -> None:
+        while not self.ended.wait(0.2):
+            for child in self._family():
+                self._read(child)
+
+    def _family(self) -> list[int]:
+        found, waiting = [], [self.process]
+        while waiting:
+            process = waiting.pop()
+            found.append(process)
+            try:
+                for task in Path(f"/proc/{process}/task").iterdir():
+                    waiting += [int(x) for x in (task / "children").read_text().split()]
+            except OSError:  # it has ended
+                continue
+        return found
+
+    def _read(self, process: int) -> None:
+        try:
+            status = Path(f"/proc/{process}/status").read_text()
+            times = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return
+        peak = re.search(r"VmHWM:\s*(\d+)", status)
+        if peak:
+            self.peak[process] = int(peak[1]) / 1024
+            self.seconds[process] = (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def run(name: str, *arguments: str) -> dict[str, float | str]:
+    """One command: its CPU and wall clock seconds, and the peaks of its largest processes in MB."""
+    begin = time.perf_counter()
+    process = subprocess.Popen([sys.executable, "-m", "absentia", *arguments])
+    watch = Watch(process.pid)
+    watch.start()
+    code = process.wait()
+    watch.ended.set()
+    watch.join()
+    if code:
+        raise SystemExit(f"{name} ended with {code}")
+    others = [peak for number, peak in watch.peak.items() if number != process.pid]
+    return {
+        "command": name,
+        "CPU s": round(sum(watch.seconds.values())),
+        "of it here": round(watch.seconds.get(process.pid, 0)),
+        "wall s": round(time.perf_counter() - begin),
+        "peak MB": round(watch.peak.get(process.pid, 0)),
+        "peak MB of a worker": round(max(others, default=0)),
+    }
+
+
+def main() -> None:
+    parser = common.parser(__doc__)
+    parser.add_argument("folder", type=Path, help="where to")
+    parser.add_argument("--samples", type=int, default=500_000)
+    parser.add_argument("--dask", default="local:2")
+    arguments = parser.parse_args()
+    folder, n = arguments.folder, 2_000 if arguments.quick else arguments.samples
+    if not (folder / "labels.parquet").exists():
+        seconds, _ = common.cpu(lambda: write_data(folder, n))
+        print(f"{n} samples written in {seconds:.0f} CPU s")
+    views, model = str(folder / "views"), str(folder / "model.absentia")
+    labels, dask = f"{folder / 'labels.parquet'}:y", ["--dask", arguments.dask]
+    rows = [
+        run("fit", "fit", views, "--labels", labels, *dask, "-o", model, "--force"),
+        run("predict", "predict", model, views, *dask, "-o", str(folder / "predicted.parquet"), "--force"),
+    ]
+    common.finish("half_million", arguments.quick, [{"samples": n, **row} for row in rows])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""Models on factors: the same from features in chunks and in memory, small, and read once."""
+
+import numpy as np
+import pytest
+
+from absentia import (
+    AutoClassifier,
+    AutoRegressor,
+    FactorLogistic,
+    FactorRidge,
+    KernelLogistic,
+    KernelViews,
+    ViewKernels,
+    Views,
+    load,
+    save,
+)
+
+da = pytest.importorskip("dask.array")
+
+N = 600
+
+
+@pytest.fixture(scope="module")
+def problem():
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=(N, 3))
+    tables = {}
+    for name, d in (("a", 15), ("b", 20), ("c", 8)):
+        table = common @ rng.normal(size=(3, d)) + rng.normal(size=(N, d))
+        table[rng.random(N) < 0.3] = np.nan
+        tables[name] = table.astype(np.float32)
+    tables["c"][np.isnan(tables["a"]).all(axis=1)] = 0.5  # everybody has something
+    target = common[:, 0] + 0.3 * rng.normal(size=N)
+    chunked = {name: da.from_array(table, chunks=(90 + len(name), -1)) for name, table in tables.items()}
+    return Views.from_dict(tables), Views.from_dask(chunked), target
+
+
+def fit(model, views, target):
+    y = np.digitize(target, [-0.5, 0.5]) if isinstance(model, FactorLogistic) else target
+    return model.fit(views, y)
+
+
+def predict(model, views):
+    return model.predict_proba(views) if isinstance(model, FactorLogistic) else model.predict(views)
+
+
+@pytest.mark.parametrize("model", [FactorLogistic(), FactorRidge(), FactorLogistic(ViewKernels("linear"))])
+def test_chunks_and_memory_give_the_same_model(problem, model):
+    whole, chunked, target = problem
+    wanted = predict(fit(model, whole, target), whole)
+    fitted = fit(model, chunked, target)
+    np.testing.assert_allclose(predict(fitted, whole), wanted, atol=1e-6)
+    np.testing.assert_allclose(predict(fitted, chunked), wanted, atol=1e-6)
+    assert fitted.score(chunked, fit(model, whole, target).predict(whole)) > 0.99
+
+
+@pytest.mark.parametrize(
+    ("model", "own", "name"),
+    [(AutoClassifier(), FactorLogistic(), "factors"), (AutoRegressor(), FactorRidge(), "factors-ridge")],
+)
+def test_the_defaults_take_chunks_by_factors(problem, model, own, name):
+    whole, chunked, target = problem
+    y = target > 0 if name == "factors" else target
+    fitted = model.fit(chunked, y)
+    assert fitted.sentence_ == f"{name} alone"
+    np.testing.assert_allclose(fitted.predict(chunked), own.fit(whole, y).predict(whole), atol=1e-5)
+
+
+@pytest.mark.parametrize("model", [FactorLogistic(), FactorRidge()])
+def test_condensed_models_say_the_same_of_scores(problem, model):
+    whole, chunked, target = problem
+    fitted = fit(model, whole, target)
+    condensed, scores = fitted.condense(chunked)
+    assert not scores.chunked
+    assert scores.ids.tolist() == whole.ids.tolist()
+    part = np.random.default_rng(0).permutation(N)[:50]
+    np.testing.assert_allclose(predict(condensed, scores[part]), predict(fitted, whole[part]), atol=1e-6)
+    keep = np.ones((50, 3), bool)
+    keep[:, 1] = False
+    hidden = predict(fitted, whole[part].hide(keep))
+    np.testing.assert_allclose(predict(condensed, scores[part].hide(keep)), hidden, atol=1e-6)
+
+
+def test_side_by_side_is_logistic_regression_on_the_average_kernel(problem):
+    """One view, which all have: both members are one machine, and so is that on its kernel."""
+    views, _, target = problem
+    view = views.select(["c"])[np.flatnonzero(views.observed[:, 2])]
+    y = target[views.observed[:, 2]] > 0
+    kernels = ViewKernels(approx="nystrom")
+    K = kernels.fit_transform(view)
+    wanted = KernelLogistic().fit(K, y)
+    found = FactorLogistic(kernels).fit(view, y)
+    assert found.C_ == wanted.C_
+    np.testing.assert_allclose(found.predict_proba(view), wanted.predict_proba(K), atol=1e-6)
+    np.testing.assert_allclose(found.loo_proba_, wanted.loo_proba_, atol=1e-6)
+
+
+def test_a_saved_model_has_no_training_features(problem, tmp_path):
+    whole, chunked, target = problem
+    fitted = fit(FactorLogistic(ViewKernels(n_landmarks=5)), chunked, target)
+    path = save(fitted, tmp_path / "model.absentia")
+    assert path.stat().st_size < sum(whole.block(name).nbytes for name in whole.names) / 2
+    np.testing.assert_allclose(load(path).predict_proba(whole), fitted.predict_proba(whole))
+
+
+def test_samples_left_out_are_told_as_well_as_new_ones(problem):
+    whole, _, target = problem
+    half, y = np.arange(N) < N // 2, (target > 0).astype(int)
+    fitted = FactorLogistic().fit(whole[half], y[half])
+    losses = [
+        -np.log(proba[np.arange(len(proba)), y[rows]]).mean()
+        for proba, rows in ((fitted.loo_proba_, half), (fitted.predict_proba(whole[~half]), ~half))
+    ]
+    assert abs(losses[0] - losses[1]) < 0.08  # three standard errors of the mean of 300
+
+
+def test_kernels_of_dask_factors_are_learned_from_by_factors_or_refused(monkeypatch):
+    """2,500 samples: a whole kernel would be 50 MB, and 10 MB are free."""
+    rng = np.random.default_rng(0)
+    Phi, y = rng.normal(size=(2500, 5)), rng.integers(0, 2, 2500)
+    chunked = KernelViews.from_factors({"a": (range(2500), da.from_array(Phi, chunks=(400, -1)))})
+    wanted = KernelLogistic(1.0).fit(KernelViews.from_factors({"a": (range(2500), Phi)}), y)
+    monkeypatch.setenv("ABSENTIA_MEMORY", "10M")
+    monkeypatch.setattr("absentia.data._kernelviews._DENSE_BYTES", 2**20)
+    found = KernelLogistic(1.0).fit(chunked, y)
+    np.testing.assert_allclose(found.bias_, wanted.bias_, atol=1e-9)
+    with pytest.raises(ValueError, match="whole kernels of 2500 x 2500 take about 50 MB"):
+        chunked.block("a")
+    monkeypatch.setenv("ABSENTIA_MEMORY", "100k")
+    with pytest.raises(ValueError, match=r"factors of 2500 samples in 1 view\(s\) take about"):
+        KernelLogistic(1.0).fit(chunked, y)
