@@ -123,15 +123,17 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="where to")
     parser.add_argument("--samples", type=int, default=500_000)
     parser.add_argument("--dask", default="local:2")
+    parser.add_argument("--no-report", action="store_true", help="do not judge the fit")
     arguments = parser.parse_args()
     folder, n = arguments.folder, 2_000 if arguments.quick else arguments.samples
     if not (folder / "labels.parquet").exists():
         seconds, _ = common.cpu(lambda: write_data(folder, n))
         print(f"{n} samples written in {seconds:.0f} CPU s")
     views, model = str(folder / "views"), str(folder / "model.absentia")
+    judged = ["--no-report"] if arguments.no_report else []
     labels, dask = f"{folder / 'labels.parquet'}:y", ["--dask", arguments.dask]
     rows = [
-        run("fit", "fit", views, "--labels", labels, *dask, "-o", model, "--force"),
+        run("fit", "fit", views, "--labels", labels, *dask, *judged, "-o", model, "--force"),
         run("predict", "predict", model, views, *dask, "-o", str(folder / "predicted.parquet"), "--force"),
     ]
     common.finish("half_million", arguments.quick, [{"samples": n, **row} for row in rows])
