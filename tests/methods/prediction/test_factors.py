@@ -127,6 +127,3 @@ def test_kernels_of_dask_factors_are_learned_from_by_factors_or_refused(monkeypa
     np.testing.assert_allclose(found.bias_, wanted.bias_, atol=1e-9)
     with pytest.raises(ValueError, match="whole kernels of 2500 x 2500 take about 50 MB"):
         chunked.block("a")
-    monkeypatch.setenv("ABSENTIA_MEMORY", "100k")
-    with pytest.raises(ValueError, match=r"factors of 2500 samples in 1 view\(s\) take about"):
-        KernelLogistic(1.0).fit(chunked, y)

@@ -146,9 +146,7 @@ def read_training(
     """
     if adjust and not covariates:
         raise ValueError("--adjust wants --covariates, the columns to adjust for")
-    with warnings.catch_warnings():  # who has no view is said in terms of learning below
-        warnings.filterwarnings("ignore", ".*(no view at all|observed for no sample)", AbsenceWarning)
-        opened = source.open(path, labels)
+    opened = _open_training(path, source, labels)
     besides = Covariates.read(covariates, opened, path, source.id)
     kind = "numbers" if tuple(tasks) == (REGRESSION,) else None
     found = find_labels(path, source, opened, labels, kind)
@@ -165,9 +163,7 @@ def read_training(
     if in_memory is None:
         odd = _training_warnings(found, data, used, kernels)
     else:
-        few, part = in_memory
-        seen = replace(found, values=y[few], known=np.ones(len(few), dtype=bool))
-        odd = _training_warnings(seen, part, part, kernels)
+        odd = _sample_warnings(found, y, *in_memory, kernels)
     absent = [f"{n} of {len(data)} samples {why}: not learned from" for why, n in dropped.items() if n]
     for sentence in [*absent, *odd]:
         warn(sentence, AbsenceWarning)
@@ -188,6 +184,19 @@ def read_training(
         adjusted_for=adjusted_for,
         in_memory=in_memory,
     )
+
+
+def _open_training(path: Path, source: ReadOptions, labels: str | None) -> LoadedData:
+    """Data to learn from: who has no view is said in terms of learning later, all else now."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*(no view at all|observed for no sample)", AbsenceWarning)
+        return source.open(path, labels)
+
+
+def _sample_warnings(found: Labels, y: Array, few: Array, part: Views, kernels: Any) -> list[str]:
+    """What is odd about those samples of data in chunks that are in memory."""
+    seen = replace(found, values=y[few], known=np.ones(len(few), dtype=bool))
+    return _training_warnings(seen, part, part, kernels)
 
 
 def describe_adjustment(covariates: Views | None) -> list[str]:
