@@ -7,6 +7,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
@@ -94,21 +95,13 @@ def predict(
     source = replace(source, chunks=dask is not None)
     with start_dask(dask), limit_threads(threads, len(fitted.classifier.ids_)):
         data = read_samples(fitted, new, source, remembered, model)
-        try:
+        with _model_errors(model, new):
             matched, shift = _matched_sentences(fitted, data), _compare_with_training(fitted, data)
             fitted, data = _condense(fitted, data)
             if output.suffix in container_endings(new):
                 flagged, vacuous = _write_container(output, fitted, data, new, coverage)
             else:
                 flagged, vacuous = _write_predictions(output, fitted, data, coverage)
-        except ValueError as error:
-            raise ValueError(f"{new}: {error}") from error
-        except (TypeError, AttributeError, LookupError, ArithmeticError) as error:
-            why = f"{type(error).__name__}: {files.one_line(error, 200)}"
-            raise files.FileError(
-                f"{model}: the model gives no answer ({why}); it was changed, or another version wrote it: "
-                "fit it again, and if that does not help, report it"
-            ) from error
     if json:
         covered = {} if coverage is None else {"coverage": coverage, "nothing said": vacuous}
         document = {"samples": len(data), "flagged": flagged, "matched": matched, **covered}
@@ -119,6 +112,23 @@ def predict(
     for sentence in [*matched, *_shift_sentences(shift), *_decision_sentences(fitted), done, *sets]:
         (err if printed else out).print(escape_text(sentence), soft_wrap=True)
     return say_paths(predictions=None if printed else output)
+
+
+@contextmanager
+def _model_errors(model: Path, new: Path) -> Iterator[None]:
+    """What goes wrong with new samples is said of these; what Python says of the model, of its file."""
+    from absentia import files
+
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{new}: {error}") from error
+    except (TypeError, AttributeError, LookupError, ArithmeticError) as error:
+        why = f"{type(error).__name__}: {files.one_line(error, 200)}"
+        raise files.FileError(
+            f"{model}: the model gives no answer ({why}); it was changed, or another version wrote it: fit "
+            "it again, and if that does not help, report it"
+        ) from error
 
 
 def _check_output(output: Path, model: Path, new: Path, json: bool, force: bool) -> None:
