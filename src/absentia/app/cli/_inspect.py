@@ -176,11 +176,9 @@ def _show_absence(absence: Absence) -> None:
     n_untold = int((absence.table["why not"] != "").sum())
     n_chance = len(absence.table) - len(absence.notable) - n_untold
     if n_chance + n_untold:
-        which = "of further rows" if table.row_count else "why absent: nothing tells it; of the rows"
-        say(
-            f"{which} {n_chance} could be chance, {n_untold} have too little to tell by "
-            "(--json has them all)"
-        )
+        which = "further rows" if table.row_count else "why absent: nothing tells it; rows"
+        untold = f", {n_untold} with too little to tell by" if n_untold else ""
+        say(f"{which}: {n_chance} that could be chance{untold} (--json has them all)")
     for note in absence.notes:
         say(f"note: {escape_text(note)}")
     if absence.pattern is not None:
