@@ -155,7 +155,7 @@ def test_what_goes_by_chance_does_not_go_with_time():
         absentia.compare(
             views, y, time=time, groups=time % 3, leave_one_group_out=True, methods=["average"]
         )
-    with pytest.raises(ValueError, match="times are of predictions"):
+    with pytest.raises(ValueError, match="time is of predictions"):
         absentia.compare(views, time=time, methods=["mean"])
 
 

@@ -109,7 +109,9 @@ def test_what_cannot_be_adjusted_for_is_refused(folder, tmp_path):
 def test_adjusted_models_are_planned_with_and_compared_with_training(tmp_path):
     assert run("example", "breast/", cwd=tmp_path).returncode == 0
     flags = ["--method", "fusion-linear", "--covariates", "age", "--adjust", "--no-report"]
-    fitted = run("fit", "breast", "--labels", "labels.csv:subtype", *flags, "-o", "m.absentia", cwd=tmp_path)
+    fitted = run(
+        "fit", "breast", "--labels", "labels.csv:subtype", *flags, "-o", "m.absentia", cwd=tmp_path
+    )
     assert fitted.returncode == 0, fitted.stderr
     assert "are no sample" not in fitted.stderr  # of those without a label
     new = run("predict", "m.absentia", "newpatients", "-o", "p.csv", "--json", cwd=tmp_path)

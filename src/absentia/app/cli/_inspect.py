@@ -206,6 +206,8 @@ def _describe_groups(data: Presence) -> str:
 
 def _describe_data(loaded: LoadedData, labels: Labels | None) -> dict[str, Any]:
     """Return for ``--json`` what :func:`_show_data` prints."""
+    import numpy as np
+
     from absentia.app.cli._data import list_advice, list_concerns
 
     data = loaded.data if labels is None else labels.without(loaded.data)
@@ -215,6 +217,10 @@ def _describe_data(loaded: LoadedData, labels: Labels | None) -> dict[str, Any]:
         "views": [
             {"name": name, "samples": int(present.sum()), "columns": _describe_columns(data, name)}
             for name, present in zip(data.names, data.observed.T, strict=True)
+        ],
+        "patterns": [
+            {"samples": int(count), "have": np.array(data.names)[row].tolist()}
+            for row, count in zip(*data.patterns(), strict=True)
         ],
         "notes": list(loaded.notes),
         "warnings": [*list_concerns(data), *list_advice(data, labels)],
