@@ -1,5 +1,7 @@
 """Features without what covariates explain: residuals of least squares, learned in training."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,8 @@ from sklearn.pipeline import make_pipeline
 
 import absentia
 from absentia import AdjustViews, AverageKernelSVC, KernelViews, ViewKernels, Views
+from absentia.experiment import cross_validate
+from absentia.tasks import CLASSIFICATION
 
 
 def make_tables(n=40, seed=0):
@@ -176,3 +180,44 @@ def test_covariates_that_cannot_be_used_are_refused():
     kernels = ViewKernels().fit_transform(views)
     with pytest.raises(ValueError, match="the data are kernels"):
         absentia.compare(kernels, y, adjust=covariates, methods=["average"])
+
+
+def judge_by_fit(views, y, time, covariates, folder):
+    """What is said of all but the earliest samples, by method and position."""
+    plans = {"it": CLASSIFICATION.plan("linear", views)}
+    beside = Views.from_dict({"covariates": covariates})
+    judged = cross_validate(CLASSIFICATION, views, y, plans, times=time, covariates=beside)
+    keys = [("linear", sample) for sample in judged.samples.tolist()]
+    return dict(zip(keys, judged.probabilities.tolist(), strict=True))
+
+
+def judge_by_compare(views, y, time, covariates, folder):
+    given = {"methods": ["linear"], "repeats": 1, "n_jobs": 1, "folder": folder}
+    absentia.compare(views, y, time=pd.Series(time, views.ids), adjust=covariates, **given)
+    records = [json.loads(path.read_text()) for path in folder.glob("trials/*.json")]
+    return {
+        (record["trial"]["method"], sample): said
+        for record in records
+        if "predicted" in (result := record["result"])
+        for sample, said in zip(result["test"], result["predicted"], strict=True)
+    }
+
+
+@pytest.mark.parametrize("judge", [judge_by_fit, judge_by_compare])
+def test_samples_that_are_held_out_do_not_move_the_coefficients(tmp_path, judge):
+    """The latest samples are never learned from: whatever they are like, earlier ones are predicted alike."""
+    views, y, _ = make_sites()
+    age = np.random.default_rng(2).normal(50, 10, 120)
+    last, time = np.arange(120) >= 110, np.arange(120.0)
+    covariates = pd.DataFrame({"age": age}, views.ids)
+    tables = {name: views[name].copy() for name in views.names}
+    for table in tables.values():
+        late = table.index.isin(views.ids[last])
+        table.loc[late] += 5 * age[views.ids.searchsorted(table.index[late])][:, None]
+    other = Views.from_dict(tables)
+    before = judge(views, y, time, covariates, tmp_path / "before")
+    after = judge(other[other.ids.searchsorted(views.ids)], y, time, covariates, tmp_path / "after")
+    early = [(method, sample) for method, sample in before if not last[sample]]
+    assert len(early) >= 60
+    np.testing.assert_array_equal([before[key] for key in early], [after[key] for key in early])
+    assert before != after  # of the latest

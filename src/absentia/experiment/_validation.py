@@ -164,7 +164,8 @@ class _Fold:
     def __init__(
         self, data: Views | KernelViews, covariates: Views | None, train: Array, test: Array
     ) -> None:
-        self.train, self.test, _ = adjust_samples(data, covariates, train, test)
+        with warnings.catch_warnings(action="ignore"):  # of levels that few have
+            self.train, self.test, _ = adjust_samples(data, covariates, train, test)
         self._made: list[tuple[Any, ViewKernels | None, KernelViews, Any]] = []
 
     def prepare(self, plan: Plan) -> tuple[ViewKernels | None, Any, Any]:

@@ -104,3 +104,23 @@ def test_what_cannot_be_adjusted_for_is_refused(folder, tmp_path):
     refused(
         call(folder, "fit", "beside", *flags, "--covariates", "height"), "covariate 'height' is no column"
     )
+
+
+def test_adjusted_models_are_planned_with_and_compared_with_training(tmp_path):
+    assert run("example", "breast/", cwd=tmp_path).returncode == 0
+    flags = ["--method", "fusion-linear", "--covariates", "age", "--adjust", "--no-report"]
+    fitted = run(
+        "fit", "breast", "--labels", "labels.csv:subtype", *flags, "-o", "m.absentia", cwd=tmp_path
+    )
+    assert fitted.returncode == 0, fitted.stderr
+    assert "are no sample" not in fitted.stderr  # of those without a label
+    new = run("predict", "m.absentia", "newpatients", "-o", "p.csv", "--json", cwd=tmp_path)
+    said = json.loads(new.stdout)
+    assert "largest probability times weight" in said["decision"]
+    assert [text for text in said["shift"]["sentences"] if "'covariates'" in text] == []
+    plan = ["plan", "newpatients", "--model", "m.absentia", "--among", "breast", "--draws", "5", "--json"]
+    planned = run(*plan, cwd=tmp_path)
+    assert planned.returncode == 0, planned.stderr
+    planned = json.loads(planned.stdout)
+    assert {row["view"] for row in planned["plan"]} >= {"expression", "methylation"}
+    assert f"{len(planned['plan'])} measurements of" in planned["summary"]

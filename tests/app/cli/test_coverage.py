@@ -290,7 +290,7 @@ def test_a_model_without_calibration_predicts_and_says_what_it_lacks(folder):
     assert not hasattr(absentia.load(folder / "plain.absentia"), "calibration_")
     assert "low" not in predict(folder, "numbers", model="plain.absentia")[1][0]
     result = run("predict", "plain.absentia", "new.npz", "-o", "q.csv", "--coverage", "0.9", cwd=folder)
-    refused(result, "plain.absentia: the model has no calibration", "absentia fit --coverage")
+    refused(result, "plain.absentia: the model has no calibration", "without --time, --no-rows")
     assert not (folder / "q.csv").exists()
 
 

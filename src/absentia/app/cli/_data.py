@@ -167,7 +167,7 @@ def read_training(
     absent = [f"{n} of {len(data)} samples {why}: not learned from" for why, n in dropped.items() if n]
     for sentence in [*absent, *odd]:
         warn(sentence, AbsenceWarning)
-    adjusted_for = make_covariates(used, besides.table) if adjust else None
+    adjusted_for = make_covariates(used, besides.table.loc[used.ids.tolist()]) if adjust else None
     leaves = () if adjust else besides.leaves
     return TrainingData(
         used,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
@@ -297,11 +297,8 @@ def _write(fit: _Fit, page: Path | None, remarks: Sequence[str]) -> None:
 
 def _say_how_it_went(fit: _Fit) -> None:
     task, fitted = fit.task, fit.fitted
-    training = fit.training if fit.validation is None else fit.training.validated
-    for note in training.notes:
+    for note in _find_notes(fit):
         say(escape_text(note))
-    if task is REGRESSION and (fit.training.y == fit.training.y.round()).all():
-        say("these whole numbers are learned as numbers; if they are classes, write words (c1, c2)")
     say("; ".join(_summary_parts(fit)))
     if hasattr(fitted, "candidates_"):
         say(escape_text(f"used: {fitted.sentence_}"))
@@ -315,6 +312,13 @@ def _say_how_it_went(fit: _Fit) -> None:
         share, low, high = reached
         words = f"{promised:g} % promised, {share:.1f} % reached out of fold ({low:.1f} to {high:.1f})"
         say(f"prediction sets (predict --coverage): {words}")
+
+
+def _find_notes(fit: _Fit) -> Iterator[str]:
+    """What there is to say of the data."""
+    yield from (fit.training if fit.validation is None else fit.training.validated).notes
+    if fit.task is REGRESSION and (fit.training.y == fit.training.y.round()).all():
+        yield "these whole numbers are learned as numbers; if they are classes, write words (c1, c2)"
 
 
 def _summary_parts(fit: _Fit) -> list[str]:
@@ -351,6 +355,7 @@ def _as_json(fit: _Fit, page: Path | None) -> dict[str, Any]:
         "model": str(fit.output),
         "model holds": models.describe(fit.output)["holds"],
         "report": None if page is None else str(page),
+        "notes": list(_find_notes(fit)),
     }
     if fit.scores:
         plain = {name: {k: _as_plain(v) for k, v in row.items()} for name, row in fit.scores.items()}

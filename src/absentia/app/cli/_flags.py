@@ -121,14 +121,14 @@ class ReadOptions:
     id
         Column of tables with the sample ids.
     views
-        Views in one wide table: "expr=gene_*" "clin=age,sex".
+        Views in one wide table: `"expr=gene_*" "clin=age,sex"`.
     layer
         Of .h5ad and .h5mu, instead of X.
     use_rep
         Entry of obsm (.h5ad, .h5mu), instead of X.
     ignore
-        Columns to leave out: COLUMN of any view, or VIEW:COLUMN; patterns too ("clinical:date_*"), and
-        "VIEW:*" for a whole view.
+        Columns to leave out: COLUMN of any view, or VIEW:COLUMN; patterns too (`clinical:date_*`), and
+        `VIEW:*` for a whole view.
     transpose
         Views whose tables have samples as columns (genes x samples); without a name, all.
     """

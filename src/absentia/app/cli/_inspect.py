@@ -176,11 +176,9 @@ def _show_absence(absence: Absence) -> None:
     n_untold = int((absence.table["why not"] != "").sum())
     n_chance = len(absence.table) - len(absence.notable) - n_untold
     if n_chance + n_untold:
-        which = "of further rows" if table.row_count else "why absent: nothing tells it; of the rows"
-        say(
-            f"{which} {n_chance} could be chance, {n_untold} have too little to tell by "
-            "(--json has them all)"
-        )
+        which = "further rows" if table.row_count else "why absent: nothing tells it; rows"
+        untold = f", {n_untold} with too little to tell by" if n_untold else ""
+        say(f"{which}: {n_chance} that could be chance{untold} (--json has them all)")
     for note in absence.notes:
         say(f"note: {escape_text(note)}")
     if absence.pattern is not None:
@@ -208,6 +206,8 @@ def _describe_groups(data: Presence) -> str:
 
 def _describe_data(loaded: LoadedData, labels: Labels | None) -> dict[str, Any]:
     """Return for ``--json`` what :func:`_show_data` prints."""
+    import numpy as np
+
     from absentia.app.cli._data import list_advice, list_concerns
 
     data = loaded.data if labels is None else labels.without(loaded.data)
@@ -217,6 +217,10 @@ def _describe_data(loaded: LoadedData, labels: Labels | None) -> dict[str, Any]:
         "views": [
             {"name": name, "samples": int(present.sum()), "columns": _describe_columns(data, name)}
             for name, present in zip(data.names, data.observed.T, strict=True)
+        ],
+        "patterns": [
+            {"samples": int(count), "have": np.array(data.names)[row].tolist()}
+            for row, count in zip(*data.patterns(), strict=True)
         ],
         "notes": list(loaded.notes),
         "warnings": [*list_concerns(data), *list_advice(data, labels)],

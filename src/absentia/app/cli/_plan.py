@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -86,9 +87,12 @@ def plan(
         _write(table, output, printed)
     if json:
         rows = table.assign(id=table["id"].astype(str)).replace(float("inf"), None).to_dict("records")
-        return say_json({"plan": rows, "notes": notes} | ({} if output is None else {"table": str(output)}))
+        document = {"plan": rows, "notes": notes, "summary": _sum_up(table)}
+        return say_json(document | ({} if output is None else {"table": str(output)}))
     if not printed:
         out.print(_show(table))
+        if len(table) > _SHOWN:
+            notes = [f"the first {_SHOWN} of {len(table)} are shown; -o writes all", *notes]
     for sentence in [*notes, _sum_up(table)]:
         (err if printed else out).print(escape_text(sentence), soft_wrap=True)
     return say_paths(plan=None if printed else output)
@@ -111,12 +115,15 @@ def _read(
     remembered, read = files.read_state(path)[1]["about"].get("reading"), []
     for place in (data,) if among is None else (data, among):
         samples = read_samples(fitted, place, source, remembered, path)
+        if fitted.adjust is not None and isinstance(samples, Views):
+            with warnings.catch_warnings(action="ignore"):  # of columns
+                samples = fitted.adjust.transform(samples)  # what is lent is adjusted for the lender
         if not isinstance(samples, Views) or not fitted.takes_features:
             raise ValueError(f"{place}: features are wanted, which samples lend one another, not kernels")
         read.append(get_coding(fitted).in_views(samples))
     if read[0].observed.all():
         raise ValueError(f"{data}: no sample lacks a view of the model: there is nothing to measure")
-    return fitted, read[0], read[-1] if among is not None else None
+    return replace(fitted, adjust=None), read[0], read[-1] if among is not None else None
 
 
 def _read_costs(path: Path) -> dict[str, Any]:
@@ -183,7 +190,7 @@ def _show(table: Any) -> Any:
     shown = make_table(*table.columns)
     for row in table.head(_SHOWN).itertuples(index=False):
         sample, view, batch, *numbers = row
-        cells = [f"{value:.3g}" for value in numbers]
+        cells = [f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}" for value in numbers]
         shown.add_row(escape_text(str(sample)), escape_text(view), str(batch), *cells)
     return shown
 
@@ -193,9 +200,8 @@ def _sum_up(table: Any) -> str:
     if not len(table):
         return "no view that is absent is expected to help"
     cost, gain = table[["cumulative cost", "cumulative gain"]].iloc[-1].tolist()
-    more = f" (the first {_SHOWN} are shown; -o has all)" if len(table) > _SHOWN else ""
     samples = table["id"].nunique()
     return (
-        f"{len(table)} measurements of {samples} samples for {cost:g}{more}: the probability of the right "
+        f"{len(table)} measurements of {samples} samples for {cost:g}: the probability of the right "
         f"class is expected to rise by {100 * gain / samples:.1f} percentage points, mean of these samples"
     )

@@ -105,6 +105,7 @@ def predict(
     if json:
         covered = {} if coverage is None else {"coverage": coverage, "nothing said": vacuous}
         document = {"samples": len(data), "flagged": flagged, "matched": matched, **covered}
+        document["decision"] = next(iter(_decision_sentences(fitted)), None)
         document["shift"] = None if shift is None else shift.to_dict()
         return say_json(document | {"predictions": str(output)})
     done = f"{len(data)} samples {_find_task(fitted).predicted_words}, {flagged} flagged"
@@ -158,8 +159,8 @@ def _check_calibration(path: Path, model: Model, coverage: float | None) -> None
     """Refuse a coverage of a model that has no scores of samples held out."""
     if coverage is not None and not hasattr(model.classifier, "calibration_"):
         raise ValueError(
-            f"{path}: the model has no calibration, which --coverage wants; fit it again with "
-            "absentia fit --coverage"
+            f"{path}: the model has no calibration, which --coverage wants; fit it again, without --time, "
+            "--no-rows, --no-report and --no-probability"
         )
 
 

@@ -255,7 +255,8 @@ def _mix_as_json(weighted: MixScores | None) -> dict[str, Any]:
 
 def _mix_table(weighted: MixScores) -> Table:
     """What to expect of each method in another mix of patterns."""
-    table = make_table("method", f"{weighted.metric.name} here", "expected", "95% interval", "change")
+    here = f"{weighted.metric.name} here, folds together"
+    table = make_table("method", here, "expected", "95% interval", "change")
     metric = weighted.metric
     for row in weighted.scores:
         value, low, high = map(metric.format, row.expected)

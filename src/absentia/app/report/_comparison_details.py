@@ -103,7 +103,8 @@ def make_mix_section(results: ComparisonResults) -> Section | None:
     ]
     words = (
         "Scores of held-out samples, weighted to the new mix. It holds if samples that have the same views "
-        "are alike, now and then."
+        "are alike, now and then. Samples of all folds are scored together, so that scores here may differ "
+        "a little from the means of folds above."
     )
     blocks = [make_table("Scores in another mix of patterns", columns, rows, "mix"), note(words)]
     lead = " ".join(weighted.sentences)

@@ -246,6 +246,7 @@ def make_absence_section(story: PredictionStory) -> Section | None:
             "chance (bars: above it); p is by permutation, corrected for all that was tried (Holm). "
             f"Of {len(why.table)} rows {len(why.table) - len(rows)} are not listed: chance could make "
             "them, or samples are too few to tell."
+            + "".join(f" {text[0].upper()}{text[1:]}." for text in why.notes)
         )
     )
     lead = (

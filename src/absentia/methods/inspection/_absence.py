@@ -352,6 +352,8 @@ def _martingale_residuals(y: Survival) -> Array:
 def _thin_out(views: Any) -> tuple[Array, list[str]]:
     """Positions of the samples that are looked at, evenly spaced by id, and what is left out."""
     n, notes = len(views), list[str]()
+    if views.groups is not None:
+        notes.append("samples of a group count one by one: where they lack views together, p is too small")
     if isinstance(views, Views):
         widths = {name: views.block(name).shape[1] for name in views.names}
         notes += [

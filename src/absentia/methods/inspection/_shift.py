@@ -32,6 +32,7 @@ from absentia.data import (
     show_id,
 )
 from absentia.data.statistics import holm
+from absentia.kernels import AdjustViews
 
 if TYPE_CHECKING:
     import pandas
@@ -119,7 +120,8 @@ def shift(training: Any, new: Any) -> Shift:
     training : Views, KernelViews, DataSummary or a model that ``absentia fit`` wrote
         What a model was learned from; kernels are compared by who has which view alone.
     new : Views or KernelViews
-        New samples; views that training did not have are left out.
+        New samples; views that training did not have are left out, and covariates that a model adjusts
+        features for.
 
     Returns
     -------
@@ -139,6 +141,8 @@ def shift(training: Any, new: Any) -> Shift:
     summary = _find_summary(training)
     if not isinstance(new, Presence):
         raise TypeError(f"new: Views or KernelViews are wanted, not {type(new).__name__}")
+    besides = _find_covariates(training)
+    new = new.select([name for name in new.names if name != besides]) if besides in new.names else new
     if not len(new) or not set(new.names) & set(summary.names):
         came = f"of the views {list(new.names)}" if len(new) else "no sample"
         raise ValueError(
@@ -174,6 +178,12 @@ def _find_summary(training: Any) -> DataSummary:
             f"{type(training).__name__} knows nothing of its training data; give these, or fit it again"
         )
     return summary
+
+
+def _find_covariates(training: Any) -> str | None:
+    """The view that a model adjusts features for, which is none of those it learned from."""
+    steps = [getattr(training, "adjust", None), *(step for _, step in getattr(training, "steps", ()))]
+    return next((step.covariates for step in steps if isinstance(step, AdjustViews)), None)
 
 
 # ------------------------------------------------------------------------------------------- comparisons
