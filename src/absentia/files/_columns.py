@@ -119,6 +119,14 @@ def parse_numbers(cells: Sequence[str]) -> Array | None:
     return values
 
 
+def parse_plain(cells: Sequence[str]) -> Array | None:
+    """Texts of one column as :func:`parse_numbers` does; None if some are neither finite nor missing."""
+    values = parse_numbers(cells)
+    if values is None or {cells[k].strip() for k in np.flatnonzero(~np.isfinite(values)).tolist()} <= GAPS:
+        return values
+    return None
+
+
 def _floats(cells: Sequence[str]) -> Array | None:
     try:
         values = np.fromiter(map(float, cells), float, len(cells))
@@ -276,8 +284,11 @@ def infer_types(table: "RawTable", places: Sequence[int], *, only_numbers: bool 
     typed, texts, plain = _TypedColumns({}, [], [], {}), dict[int, list[str]](), list[int]()
     for place in places:
         name, column = table.names[place], table.columns[place]
-        values = None if isinstance(column, str) else _read_declared(column)
-        if isinstance(values, _Fault):
+        values = None if isinstance(column, str | np.ndarray) else _read_declared(column)
+        if isinstance(column, np.ndarray):
+            typed.columns[name] = column
+            plain.append(place)
+        elif isinstance(values, _Fault):
             line = table.lines[0] if table.lines else None
             typed.faults.append(replace(values, column=name, line=line))
         elif type(getattr(column, "dtype", None)).__name__ == "CategoricalDtype":

@@ -24,12 +24,12 @@ from absentia.files._columns import (
     parse_numbers,
     unescape_formula,
 )
-from absentia.files._tables import TABLE_ENDINGS, RawTable, find_id_columns, list_sheets, read_raw_table
+from absentia.files._tables import TABLE_ENDINGS, RawTable, list_sheets, read_raw_table
+from absentia.files._text import UNNAMED, find_id_columns
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_UNNAMED = re.compile(r"|unnamed: \d+|index|row\.?names?", re.IGNORECASE)
 LABEL_NAMES = re.compile(r"labels?|y|targets?|outcomes?|phenotypes?", re.IGNORECASE)  # files and sheets
 _N_SHOWN = 5
 
@@ -132,10 +132,10 @@ def check_header(table: RawTable) -> None:
         A table whose ids are in the first column.
     """
     first, *rest = table.names
-    if not first or find_id_columns(table.names) or not all(isinstance(x, str) for x in table.columns):
+    if not first or find_id_columns(table.names) or not table.is_text:
         return
     names = [(place, name) for place, name in enumerate(rest, 1) if name not in GAPS]
-    if not names or not all(_is_like(name, table.texts(place)) for place, name in names):
+    if not names or not all(_is_like(name, table, place) for place, name in names):
         return
     steps = np.diff([float(name) if is_number(name) else np.nan for _, name in names])
     evenly = len(steps) > 1 and steps[0] > 0 and np.ptp(steps) <= 1e-6 * steps[0]
@@ -150,11 +150,12 @@ def check_header(table: RawTable) -> None:
     )
 
 
-def _is_like(name: str, cells: Sequence[str]) -> bool:
+def _is_like(name: str, table: RawTable, place: int) -> bool:
     """Whether a name is a text that its column has, or a number not far from those that it has."""
+    column = table.columns[place]
+    values = column if isinstance(column, np.ndarray) else parse_numbers(table.texts(place))
     if not is_number(name):
-        return name in map(str.strip, cells)
-    values = parse_numbers(cells)
+        return not isinstance(column, np.ndarray) and name in map(str.strip, table.texts(place))
     if values is None or np.isnan(values).all():
         return False
     low, high = np.nanmin(values), np.nanmax(values)
@@ -212,7 +213,7 @@ def _split_features(
     places = [place for place in range(len(table.names)) if place != id_column]
     notes = []
     counting = dict.fromkeys(
-        p for p in places if _UNNAMED.fullmatch(table.names[p]) and _is_counting(table.texts(p))
+        p for p in places if UNNAMED.fullmatch(table.names[p]) and _is_counting(table.texts(p))
     )
     unnamed = [p + 1 for p in places if not table.names[p] and p not in counting]
     if unnamed:
