@@ -254,7 +254,7 @@ class _TypedColumns(NamedTuple):
     Attributes
     ----------
     columns : dict of str to array
-        Numbers as floats, truth values as bools, texts as objects (None = missing).
+        Numbers as floats (single precision where the file declares it), truth values as bools, texts as objects (None = missing).
     faults : list of Fault
         Columns that cannot be taken.
     doubts : list of Fault
@@ -314,7 +314,8 @@ def _read_declared(column: Any) -> Array | _Fault | None:
     if kind == "b" and column.dtype == np.bool_:
         return np.asarray(column)
     if kind in "fiub" and type(column.dtype).__name__ != "CategoricalDtype":
-        return np.asarray(column.to_numpy(dtype=float, na_value=np.nan))
+        single = str(column.dtype).lower() == "float32"  # also where gaps are declared
+        return np.asarray(column.to_numpy(dtype=np.float32 if single else float, na_value=np.nan))
     if kind == "c":
         return _Fault("strange", "", "complex numbers")
     strange = next(

@@ -80,19 +80,13 @@ def _build_frame(columns: Mapping[str, Any], ids: list[str]) -> "pd.DataFrame":
     import pandas as pd
 
     index = pd.Index(ids, dtype=object)
-    plain = [name for name, values in columns.items() if values.dtype == float]
-    block = np.column_stack([columns[name] for name in plain]) if plain else np.zeros((len(ids), 0))
-    frame = pd.DataFrame(block, index=index, columns=plain)
-    if len(plain) < len(columns):
-        others = pd.DataFrame(
-            {  # pandas 3 would make texts of its own kind of objects, and NaN of None
-                name: pd.Series(values, index=index, dtype=values.dtype)
-                for name, values in columns.items()
-                if values.dtype != float
-            }
-        )
-        frame = pd.concat([frame, others], axis=1)[list(columns)]
-    return frame
+    if all(values.dtype.kind == "f" for values in columns.values()):
+        return pd.DataFrame(np.column_stack(list(columns.values())), index=index, columns=list(columns))
+    series = {  # pandas 3 would make texts of its own kind of objects, and NaN of None
+        name: pd.Series(values, index=index, dtype=values.dtype, copy=False)
+        for name, values in columns.items()
+    }
+    return pd.DataFrame(series, copy=False)
 
 
 # ------------------------------------------------------------------------------------------------- ids

@@ -188,9 +188,10 @@ def _table_from_frame(frame: Any) -> RawTable:
         index = "" if frame.index.name is None else str(frame.index.name)
         if index in map(str, frame.columns):
             raise ValueError(f"its index and a column are both called {index!r}; rename one")
-        frame = frame.reset_index(names=[index])
-    columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
-    return RawTable([str(name) for name in frame.columns], columns, range(1, len(frame) + 1), index)
+    columns = [] if index is None else [frame.index.to_series()]
+    columns += [column for _, column in frame.items()]
+    names = [*([] if index is None else [index]), *map(str, frame.columns)]
+    return RawTable(names, columns, range(1, len(frame) + 1), index)
 
 
 def list_sheets(path: Path) -> tuple[list[str], list[str]]:
