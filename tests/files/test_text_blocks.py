@@ -14,55 +14,25 @@ pytest.importorskip("pyarrow")
 
 NUMBERS = ["1", "-2.5", "3e5", "1E-300", "007", ".5", "4.", "0.1234567890123456789", "9007199254740993"]
 ODD = [
+    *["+1", " 6 ", "1_0", "0x10", "inf", "-Infinity", "nan", "nAn", "nan(1)", "1e999", "1d5", "1f", "--1"],
     *[
-        "+1",
-        " 6 ",
-        "1_0",
-        "0x10",
-        "inf",
-        "-Infinity",
-        "nan",
-        "nAn",
-        "nan(1)",
-        "1e999",
         "1,5",
         "1.234",
         "1,234.5",
-    ],
-    *[
         "5 %",
         "$3",
         "−4",
         "１",
-        "true",
-        "False",
-        "2020-01-02",
-        "12:30",
-        "x",
-        " ",
-        " NA ",
-        "<NA>",
-        "n/a",
-        "?",
-        ".",
-    ],
-    *[
-        '"q"',
-        'a"b',
-        '""',
-        "a,b",
-        "a;b",
-        "two\nlines",
-        "é",
-        "1d5",
-        "1f",
-        "--1",
         "1 000",
         "'=1",
         "0b1",
         "1e",
         "e5",
+        "true",
+        "False",
     ],
+    *["2020-01-02", "12:30", "x", "é", " ", " NA ", "<NA>", "n/a", "?", ".", "a;b", "a,b", "a|b"],
+    *['"q"', 'a"b', '""', "two\nlines"],
 ]
 GAPS = ["", "NA", "NaN", "null", "N/A"]
 
@@ -82,12 +52,8 @@ def make_table(rng):
     names[-1] = rng.choice([names[-1], ""])
     rows = [names]
     for i in range(n):
-        cells = [f"s{i}"]
-        for share in odd[1:]:
-            cells.append(
-                rng.choice(ODD if rng.random() < share else GAPS if rng.random() < 0.1 else NUMBERS)
-            )
-        rows.append(cells)
+        kinds = [ODD if rng.random() < x else GAPS if rng.random() < 0.1 else NUMBERS for x in odd[1:]]
+        rows.append([f"s{i}", *map(rng.choice, kinds)])
     lines = [delimiter.join(quote(rng, cell, delimiter) for cell in row) for row in rows]
     for _ in range(rng.choice([0, 0, 1])):
         damage = ["", " ", delimiter * (width - 1), "x", f'a"b{delimiter}1', f'"a"b{delimiter}1', '"']
@@ -137,6 +103,17 @@ def test_arrow_reads_what_python_reads(tmp_path, monkeypatch, block):
     assert n_parsed > 120
 
 
+def test_texts_of_several_lines_go_on_in_the_next_block(tmp_path, monkeypatch):
+    path = tmp_path / "t.csv"
+    path.write_text("id,a\n" + "".join(f's{k},"x\n{k % 7}\ny"\n' for k in range(200)))
+    wanted = _text.read_text(path)
+    assert wanted.columns[1].split(_text.END)[8] == "x\n1\ny"
+    assert wanted.lines == list(range(4, 604, 3))
+    for block in range(40, 60):
+        monkeypatch.setattr(_text, "_BLOCK", block)
+        assert _text.read_text(path) == wanted
+
+
 def test_what_reads_differently_is_left_to_python():
     def lines(text):
         return _text._count_lines(text.encode(), ",")
@@ -144,7 +121,7 @@ def test_what_reads_differently_is_left_to_python():
     assert [lines(x) for x in ("a,b\n", "a,b\r\nc,d", '"a,b",c\r"",2\r')] == [1, 2, 2]
     for text in ('a"b,c\n', '"a"b,c\n', '"a\nb",c\n', '"a""b",c\n', '"a,b\n', 'a,"b" \n'):
         assert lines(text) is None
-    assert _text._parse_block('s1,1\n"s2",NA\n', ",", 2, {0}).values.tolist()[0][0] == 1.0
+    assert _text._parse_block('s1,1\n"s2",NA\n', ",", 2, {0}).values[0, 0] == 1.0
     for text in ("s1,1\n\ns2,2\n", " ,1\n", "s1,1,2\n", "s1\n", "x" * 200_000 + ",1\n"):
         assert _text._parse_block(text, ",", 2, {0}) is None
 

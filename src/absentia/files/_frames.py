@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from absentia.core import warn
+from absentia.core import Array, warn
 from absentia.data import AbsenceWarning, Views, find_duplicates, normalize_id
 from absentia.files._base import FileError, LoadedData, Options, file_errors, match_names
 from absentia.files._columns import (
@@ -81,12 +81,21 @@ def _build_frame(columns: Mapping[str, Any], ids: list[str]) -> "pd.DataFrame":
 
     index = pd.Index(ids, dtype=object)
     if all(values.dtype.kind == "f" for values in columns.values()):
-        return pd.DataFrame(np.column_stack(list(columns.values())), index=index, columns=list(columns))
+        return pd.DataFrame(_stack_columns(list(columns.values())), index=index, columns=list(columns))
     series = {  # pandas 3 would make texts of its own kind of objects, and NaN of None
         name: pd.Series(values, index=index, dtype=values.dtype, copy=False)
         for name, values in columns.items()
     }
     return pd.DataFrame(series, copy=False)
+
+
+def _stack_columns(columns: list[Array]) -> Array:
+    """Columns side by side; the array itself, where they are all the columns of one."""
+    first = columns[0]
+    base = first.base if first.base is not None else first
+    block = np.asarray(base)[: len(first)]
+    wanted = [column.ctypes.data for column in block.T] if block.shape == (len(first), len(columns)) else []
+    return block if [x.ctypes.data for x in columns] == wanted else np.column_stack(columns)
 
 
 # ------------------------------------------------------------------------------------------------- ids

@@ -99,19 +99,38 @@ def _read_cells(path: Path, encoding: str, numbers: bool) -> tuple[list[str], li
     texts = set[int]()
     for _ in range(2):
         reader = _TextReader(_iterate_blocks(path, encoding), numbers, texts)
-        budget, parts = Budget(), list[_Part]()
+        budget, parts, values, lines = Budget(), list[dict[int, str]](), np.empty((0, 0)), list[int]()
         for part in reader.iterate_parts():
             budget.spend(part.n_bytes, f"line {part.lines[-1]}, with those above,")
-            parts.append(part)
+            if len(part.texts) == len(texts):
+                values = _append_rows(values, len(lines), part.values)
+            lines += part.lines
+            parts.append(part.texts)
         if not reader.names:
             raise ValueError("the file is empty")
-        if all(part.texts.keys() == texts for part in parts):
-            return reader.names, *_join_parts(parts, reader.width or len(reader.names))
+        if all(part.keys() == texts for part in parts):
+            columns: list[Any] = [""] * (reader.width or len(reader.names))
+            for place in texts if parts else ():
+                columns[place] = pack_cells([part[place] for part in parts])
+            others = [place for place in range(reader.width) if place not in texts]
+            for place, column in zip(others, values[: len(lines)].T, strict=True):
+                columns[place] = column
+            return reader.names, columns, lines
     raise ValueError("was changed while it was read; read it again")
 
 
+def _append_rows(values: Array, n: int, rows: Array) -> Array:
+    """The first `n` rows of `values`, and `rows` below them; the array grows in place, and holds some more."""
+    if n == 0 or values.shape[1] != rows.shape[1]:
+        values = np.empty((n, rows.shape[1]))
+    if n + len(rows) > len(values):
+        values.resize((n + len(rows) + n // 8, rows.shape[1]), refcheck=False)
+    values[n : n + len(rows)] = rows
+    return values
+
+
 class _Part(NamedTuple):
-    """Some lines of a table: their numbers, columns of texts by place, and the others, (columns, lines)."""
+    """Some lines of a table: their numbers, columns of texts by place, and the others, (lines, columns)."""
 
     lines: Sequence[int]
     texts: dict[int, str]
@@ -122,24 +141,6 @@ class _Part(NamedTuple):
         """Memory that reading it takes in the end."""
         n_characters = sum(map(len, self.texts.values()))
         return _COPIES * self.values.nbytes + 40 * len(self.lines) + BYTES_PER_CHARACTER * n_characters
-
-
-def _join_parts(parts: list[_Part], width: int) -> tuple[list[Any], list[int]]:
-    """The columns, and the numbers of all lines; `parts` are used up, so that memory is taken once."""
-    lines = [line for part in parts for line in part.lines]
-    columns: list[Any] = [None if parts else ""] * width
-    for place in parts[0].texts if parts else ():
-        columns[place] = pack_cells([part.texts[place] for part in parts])
-    others = [place for place in range(width) if columns[place] is None]
-    values, start = np.empty((len(others), len(lines))), 0
-    parts.reverse()
-    while parts:
-        part = parts.pop().values
-        values[:, start : start + part.shape[1]] = part
-        start += part.shape[1]
-    for place, column in zip(others, values, strict=True):
-        columns[place] = column
-    return columns, lines
 
 
 class _TextReader:
@@ -222,7 +223,7 @@ class _TextReader:
         self.texts |= {place for place, values in found.items() if values is None}
         texts = {place: pack_cells(column) for place, column in enumerate(columns) if place in self.texts}
         values = [x for x in found.values() if x is not None]
-        return _Part(lines, texts, np.array(values).reshape(len(values), len(rows)))
+        return _Part(lines, texts, np.array(values).T.reshape(len(rows), len(values)))
 
 
 def _find_text_columns(names: list[str], width: int, numbers: bool) -> set[int]:
@@ -274,12 +275,12 @@ def _parse_block(block: str, delimiter: str, width: int, texts: set[int]) -> _Pa
 
 
 def _take_numbers(table: Any, places: list[int]) -> tuple[Array, set[int]]:
-    """Columns of an Arrow table as an array (columns, lines), and those that hold infinities or NaN."""
+    """Columns of an Arrow table as an array (lines, columns), and those that hold infinities or NaN."""
     if not places:
-        return np.empty((0, table.num_rows)), set()
+        return np.empty((table.num_rows, 0)), set()
     (batch,) = table.select(places).combine_chunks().to_batches()
-    values = np.asarray(batch.to_tensor(null_to_nan=True, row_major=False).to_numpy()).T
-    n_odd = len(table) - np.isfinite(values).sum(axis=1)
+    values = np.asarray(batch.to_tensor(null_to_nan=True, row_major=True).to_numpy())
+    n_odd = len(table) - np.isfinite(values).sum(axis=0)
     return values, {p for p, n in zip(places, n_odd, strict=True) if n and n != table.column(p).null_count}
 
 
