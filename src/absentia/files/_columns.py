@@ -254,7 +254,8 @@ class _TypedColumns(NamedTuple):
     Attributes
     ----------
     columns : dict of str to array
-        Numbers as floats (single precision where the file declares it), truth values as bools, texts as objects (None = missing).
+        Numbers as floats (in single precision where a file declares it), truth values as bools, texts as
+        objects (None = missing).
     faults : list of Fault
         Columns that cannot be taken.
     doubts : list of Fault

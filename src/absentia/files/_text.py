@@ -120,7 +120,7 @@ def _read_cells(path: Path, encoding: str, numbers: bool) -> tuple[list[str], li
 
 
 def _append_rows(values: Array, n: int, rows: Array) -> Array:
-    """The first `n` rows of `values`, and `rows` below them; the array grows in place, and holds some more."""
+    """The first `n` rows of `values`, and `rows` below them; the array grows in place, by more."""
     if n == 0 or values.shape[1] != rows.shape[1]:
         values = np.empty((n, rows.shape[1]))
     if n + len(rows) > len(values):
