@@ -9,12 +9,13 @@ import pytest
 
 from absentia.files import _columns
 from absentia.files._columns import format_cell
-from absentia.files._tables import RawTable, _pack_cells, find_id_columns
+from absentia.files._tables import RawTable
+from absentia.files._text import find_id_columns, pack_cells
 
 
 def typed(**cells):
     n = len(next(iter(cells.values())))
-    raw = RawTable(list(cells), list(map(_pack_cells, cells.values())), range(2, n + 2))
+    raw = RawTable(list(cells), list(map(pack_cells, cells.values())), range(2, n + 2))
     return _columns.infer_types(raw, range(len(cells)))
 
 
@@ -195,7 +196,7 @@ def test_floats_come_back_to_the_last_bit():
 
 def test_transposing_makes_ids_of_the_first_line():
     cells = [["g1", "g2"], ["1", "2"], ["3", "4"]]
-    raw = RawTable(["gene", "p", "q"], list(map(_pack_cells, cells)), [2, 3]).transpose()
+    raw = RawTable(["gene", "p", "q"], list(map(pack_cells, cells)), [2, 3]).transpose()
     assert raw.names == ["", "g1", "g2"]
     assert [raw.texts(place) for place in range(3)] == [["p", "q"], ["1", "3"], ["2", "4"]]
     assert list(raw.lines) == [2, 3]  # columns of the file

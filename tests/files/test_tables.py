@@ -71,6 +71,18 @@ def test_categories_and_dates_with_declared_types(tmp_path):
         _read_frame(written(FRAME.assign(many=[[1], [2], [3]]), tmp_path / "d.parquet"))
 
 
+def test_single_precision_stays_where_a_file_declares_it(tmp_path):
+    single = pd.DataFrame({"a": [0.1, np.nan], "b": [2, 3]}, dtype=np.float32)
+    for frame in (single, single.convert_dtypes(convert_integer=False)):
+        for ending in (".parquet", ".feather"):
+            path = written(frame.assign(id=["p", "q"]), tmp_path / f"t{ending}")
+            block = absentia.read(path).block("t")
+            assert block.dtype == np.float32
+            np.testing.assert_array_equal(block, single)
+    path = written(single.assign(id=["p", "q"], c=[1.0, 2.0]), tmp_path / "t.parquet")
+    assert absentia.read(path).block("t").dtype == np.float64
+
+
 def test_sheets(tmp_path):
     path = tmp_path / "t.xlsx"
     with pd.ExcelWriter(path) as book:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import absentia
 from absentia import io
-from absentia.files import _tables, file_errors
+from absentia.files import _tables, _text, file_errors
 from helpers.cpu_limit import cpu_limit
 
 
@@ -108,7 +108,7 @@ def test_packed_tables_are_read_and_bounded(tmp_path, monkeypatch):
 )
 def test_what_python_writes_is_read_back(delimiter, rows):
     content = "\n".join(delimiter.join(row) for row in rows)
-    assert _tables._find_delimiter(content) == delimiter
+    assert _text._find_delimiter(content) == delimiter
 
 
 def test_many_empty_fields_take_as_long_as_they_are(tmp_path):
@@ -130,7 +130,7 @@ def test_a_long_cell_takes_as_long_as_it_is(tmp_path):
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_numbers_are_the_same_to_the_bit_however_many(tmp_path, monkeypatch, end, delimiter):
-    monkeypatch.setattr(_tables, "_CHUNK", 50)  # cells that are packed at a time
+    monkeypatch.setattr(_text, "_BLOCK", 500)  # bytes that are read at a time
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 4)) * 10.0 ** rng.integers(-100, 100, (60, 4))
     lines = [delimiter.join(["id", *"abcd"])]

@@ -44,12 +44,16 @@ ID_COLUMNS = (
 
 
 class Part(NamedTuple):
-    """One view as it came: its own sample ids, its rows, its feature names and levels if any."""
+    """One view as it came: its own sample ids, its rows, its feature names and levels if any.
+
+    Rows that nobody else holds (`is_own`) need not be copied.
+    """
 
     ids: Array
     values: Any
     features: Array | None
     levels: Mapping[str, tuple[str, ...]] = {}
+    is_own: bool = False
 
 
 def _as_table(name: str, table: Any) -> Any:
@@ -144,7 +148,7 @@ def frame_part(name: str, frame: Any) -> Part:
             values[:, place] = column.to_numpy(dtype=np.float64, na_value=np.nan)
         else:
             values[:, place], levels[features[place].item()] = _levels(column)
-    return named_part(name, frame.index, values, features, levels)
+    return named_part(name, frame.index, values, features, levels)._replace(is_own=True)
 
 
 def set_id_index(name: str, frame: Any) -> Any:

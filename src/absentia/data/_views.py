@@ -294,7 +294,7 @@ class Views(Presence):
             values = part.values if order is None else part.values[order]  # copied once, below
             present = ~empty_rows(values) if given is None else given[having, v]
             mask[having[present], v] = True
-            blocks[name] = freeze(values[present])
+            blocks[name] = freeze(values if part.is_own and present.all() else values[present])
             _check_finite(name, blocks[name], ids[having[present]], given is not None)
         features = {name: part.features for name, part in zip(names, parts, strict=True)}
         levels = {name: part.levels for name, part in zip(names, parts, strict=True)}

@@ -119,6 +119,14 @@ def parse_numbers(cells: Sequence[str]) -> Array | None:
     return values
 
 
+def parse_plain(cells: Sequence[str]) -> Array | None:
+    """Texts of one column as :func:`parse_numbers` does; None if some are neither finite nor missing."""
+    values = parse_numbers(cells)
+    if values is None or {cells[k].strip() for k in np.flatnonzero(~np.isfinite(values)).tolist()} <= GAPS:
+        return values
+    return None
+
+
 def _floats(cells: Sequence[str]) -> Array | None:
     try:
         values = np.fromiter(map(float, cells), float, len(cells))
@@ -246,7 +254,8 @@ class _TypedColumns(NamedTuple):
     Attributes
     ----------
     columns : dict of str to array
-        Numbers as floats, truth values as bools, texts as objects (None = missing).
+        Numbers as floats (in single precision where a file declares it), truth values as bools, texts as
+        objects (None = missing).
     faults : list of Fault
         Columns that cannot be taken.
     doubts : list of Fault
@@ -276,8 +285,11 @@ def infer_types(table: "RawTable", places: Sequence[int], *, only_numbers: bool 
     typed, texts, plain = _TypedColumns({}, [], [], {}), dict[int, list[str]](), list[int]()
     for place in places:
         name, column = table.names[place], table.columns[place]
-        values = None if isinstance(column, str) else _read_declared(column)
-        if isinstance(values, _Fault):
+        values = None if isinstance(column, str | np.ndarray) else _read_declared(column)
+        if isinstance(column, np.ndarray):
+            typed.columns[name] = column
+            plain.append(place)
+        elif isinstance(values, _Fault):
             line = table.lines[0] if table.lines else None
             typed.faults.append(replace(values, column=name, line=line))
         elif type(getattr(column, "dtype", None)).__name__ == "CategoricalDtype":
@@ -303,7 +315,8 @@ def _read_declared(column: Any) -> Array | _Fault | None:
     if kind == "b" and column.dtype == np.bool_:
         return np.asarray(column)
     if kind in "fiub" and type(column.dtype).__name__ != "CategoricalDtype":
-        return np.asarray(column.to_numpy(dtype=float, na_value=np.nan))
+        single = str(column.dtype).lower() == "float32"  # also where gaps are declared
+        return np.asarray(column.to_numpy(dtype=np.float32 if single else float, na_value=np.nan))
     if kind == "c":
         return _Fault("strange", "", "complex numbers")
     strange = next(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from absentia.core import warn
+from absentia.core import Array, warn
 from absentia.data import AbsenceWarning, Views, find_duplicates, normalize_id
 from absentia.files._base import FileError, LoadedData, Options, file_errors, match_names
 from absentia.files._columns import (
@@ -24,12 +24,12 @@ from absentia.files._columns import (
     parse_numbers,
     unescape_formula,
 )
-from absentia.files._tables import TABLE_ENDINGS, RawTable, find_id_columns, list_sheets, read_raw_table
+from absentia.files._tables import TABLE_ENDINGS, RawTable, list_sheets, read_raw_table
+from absentia.files._text import UNNAMED, find_id_columns
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_UNNAMED = re.compile(r"|unnamed: \d+|index|row\.?names?", re.IGNORECASE)
 LABEL_NAMES = re.compile(r"labels?|y|targets?|outcomes?|phenotypes?", re.IGNORECASE)  # files and sheets
 _N_SHOWN = 5
 
@@ -80,19 +80,22 @@ def _build_frame(columns: Mapping[str, Any], ids: list[str]) -> "pd.DataFrame":
     import pandas as pd
 
     index = pd.Index(ids, dtype=object)
-    plain = [name for name, values in columns.items() if values.dtype == float]
-    block = np.column_stack([columns[name] for name in plain]) if plain else np.zeros((len(ids), 0))
-    frame = pd.DataFrame(block, index=index, columns=plain)
-    if len(plain) < len(columns):
-        others = pd.DataFrame(
-            {  # pandas 3 would make texts of its own kind of objects, and NaN of None
-                name: pd.Series(values, index=index, dtype=values.dtype)
-                for name, values in columns.items()
-                if values.dtype != float
-            }
-        )
-        frame = pd.concat([frame, others], axis=1)[list(columns)]
-    return frame
+    if all(values.dtype.kind == "f" for values in columns.values()):
+        return pd.DataFrame(_stack_columns(list(columns.values())), index=index, columns=list(columns))
+    series = {  # pandas 3 would make texts of its own kind of objects, and NaN of None
+        name: pd.Series(values, index=index, dtype=values.dtype, copy=False)
+        for name, values in columns.items()
+    }
+    return pd.DataFrame(series, copy=False)
+
+
+def _stack_columns(columns: list[Array]) -> Array:
+    """Columns side by side; the array itself, where they are all the columns of one."""
+    first = columns[0]
+    base = first.base if first.base is not None else first
+    block = np.asarray(base)[: len(first)]
+    wanted = [column.ctypes.data for column in block.T] if block.shape == (len(first), len(columns)) else []
+    return block if [x.ctypes.data for x in columns] == wanted else np.column_stack(columns)
 
 
 # ------------------------------------------------------------------------------------------------- ids
@@ -132,10 +135,10 @@ def check_header(table: RawTable) -> None:
         A table whose ids are in the first column.
     """
     first, *rest = table.names
-    if not first or find_id_columns(table.names) or not all(isinstance(x, str) for x in table.columns):
+    if not first or find_id_columns(table.names) or not table.is_text:
         return
     names = [(place, name) for place, name in enumerate(rest, 1) if name not in GAPS]
-    if not names or not all(_is_like(name, table.texts(place)) for place, name in names):
+    if not names or not all(_is_like(name, table, place) for place, name in names):
         return
     steps = np.diff([float(name) if is_number(name) else np.nan for _, name in names])
     evenly = len(steps) > 1 and steps[0] > 0 and np.ptp(steps) <= 1e-6 * steps[0]
@@ -150,11 +153,12 @@ def check_header(table: RawTable) -> None:
     )
 
 
-def _is_like(name: str, cells: Sequence[str]) -> bool:
+def _is_like(name: str, table: RawTable, place: int) -> bool:
     """Whether a name is a text that its column has, or a number not far from those that it has."""
+    column = table.columns[place]
+    values = column if isinstance(column, np.ndarray) else parse_numbers(table.texts(place))
     if not is_number(name):
-        return name in map(str.strip, cells)
-    values = parse_numbers(cells)
+        return not isinstance(column, np.ndarray) and name in map(str.strip, table.texts(place))
     if values is None or np.isnan(values).all():
         return False
     low, high = np.nanmin(values), np.nanmax(values)
@@ -212,7 +216,7 @@ def _split_features(
     places = [place for place in range(len(table.names)) if place != id_column]
     notes = []
     counting = dict.fromkeys(
-        p for p in places if _UNNAMED.fullmatch(table.names[p]) and _is_counting(table.texts(p))
+        p for p in places if UNNAMED.fullmatch(table.names[p]) and _is_counting(table.texts(p))
     )
     unnamed = [p + 1 for p in places if not table.names[p] and p not in counting]
     if unnamed:

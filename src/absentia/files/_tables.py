@@ -1,39 +1,28 @@
 """Tables of every kind by their endings, as columns of which nothing is made yet.
 
-Text files: encodings are UTF-8, UTF-16 and, where bytes are neither, Windows-1252 or Latin-1.  The
-delimiter is the one of ``, ; tab |`` (or spaces, where it is none of these) that cuts the first lines into
-equally many fields.  Lines that do not fit are refused.  Parquet and Feather files declare types; of a
-workbook cells are taken as a spreadsheet shows them.
+Text files are read in ``_text``.  Parquet and Feather files declare types; of a workbook cells are taken
+as a spreadsheet shows them.
 """
 
-import csv
-import gzip
 import os
-import re
 import zipfile
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from absentia.data import ID_COLUMNS
+import numpy as np
+
 from absentia.files._archive import BoundedFile
 from absentia.files._base import Budget, import_optional, open_regular
 from absentia.files._columns import format_cell, unescape_formula
+from absentia.files._text import BYTES_PER_CHARACTER, END, pack_cells, read_text
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".tab", ".csv.gz", ".tsv.gz", ".txt.gz")
 TABLE_ENDINGS = (*TEXT_ENDINGS, ".parquet", ".pq", ".feather", ".xlsx")
 _MAX_ROWS = 1 << 20  # that a sheet can have
 _MAX_SHEETS = 100
-_BYTES_PER_CHARACTER = 10  # memory for cells: the text is held some times, and a number takes 8 bytes
-_DELIMITERS = (",", ";", "\t", "|", " ")
-_MAX_LINE = 8 << 20  # characters
-_N_HEAD = 50  # records by which a delimiter is found
-_CHUNK = 1 << 20  # bytes, or cells, that are taken at a time
-_LINE = re.compile(r"[^\r\n]*+(?:\r\n?|\n)|[^\r\n]++")
-_END = "\0"  # of a cell among others; no text holds it
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,14 +33,16 @@ class RawTable:
     ----------
     names : list of str
     columns : list
-        Each a text of all cells, as :func:`_pack_cells` makes it, or a pandas Series where the file
-        declares types.
+        Each a text of all cells, as :func:`pack_cells` makes it, an array of plain numbers and gaps, or a
+        pandas Series where the file declares types.
     lines : sequence of int
         The line of the file that each row stands in.
     index : str, optional
         The column that the file itself declares as the names of rows.
     notes : tuple of str
         What is worth showing about how it was read.
+    path : Path, optional
+        The text file that it is from, which is read once more where numbers are wanted as texts.
     """
 
     names: list[str]
@@ -59,13 +50,30 @@ class RawTable:
     lines: Sequence[int]
     index: str | None = None
     notes: tuple[str, ...] = ()
+    path: Path | None = None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether all is as it was written, and of no declared type."""
+        return all(isinstance(column, str | np.ndarray) for column in self.columns)
 
     def texts(self, place: int) -> list[str]:
         """A column as texts."""
         column = self.columns[place]
+        if isinstance(column, np.ndarray):
+            column = self._written[place]
         if not isinstance(column, str):
             return [format_cell(x) for x in column.tolist()]
-        return column.split(_END) if self.lines else []
+        return column.split(END) if self.lines else []
+
+    @cached_property
+    def _written(self) -> list[str]:
+        """The columns of a text file as texts."""
+        assert self.path is not None
+        cells = read_text(self.path, numbers=False)
+        if cells.lines != self.lines or len(cells.names) != len(self.names):
+            raise ValueError("was changed while it was read; read it again")
+        return cells.columns
 
     def transpose(self) -> "RawTable":
         """Rows as columns: the first column has the names, the first line the ids."""
@@ -75,22 +83,10 @@ class RawTable:
         return replace(
             self,
             names=["", *(name.strip() for name in self.texts(first))],
-            columns=[_pack_cells([self.names[place] for place in rest]), *map(_pack_cells, rows)],
+            columns=[pack_cells([self.names[place] for place in rest]), *map(pack_cells, rows)],
             lines=[place + 1 for place in rest],
             index=None,
         )
-
-
-def _pack_cells(cells: Sequence[str]) -> str:
-    """Cells of a column as one text, which takes a tenth of the memory of many."""
-    return _END.join(cells)
-
-
-def find_id_columns(names: Sequence[str]) -> list[int]:
-    """Places of columns that are called as ids are, the likeliest first."""
-    plain = [re.sub(r"[\s_.-]", "", name).lower() for name in names]
-    likely = dict.fromkeys(word.replace("_", "") for word in ID_COLUMNS)
-    return [place for word in likely for place, name in enumerate(plain) if name == word]
 
 
 def is_table(path: Path) -> bool:
@@ -120,158 +116,15 @@ def read_raw_table(path: Path, sheet: str | None = None) -> RawTable:
     return _read_text(path)
 
 
-# ---------------------------------------------------------------------------------------------- text
-
-
 def _read_text(path: Path) -> RawTable:
-    """A table in a text file, also compressed by gzip."""
-    text, encoding = _decode(_read_bytes(path))
-    names, columns, lines = _read_cells(text, _find_delimiter(text))
-    names, columns = _drop_empty_columns(_complete_names(names, columns, lines), columns)
+    names, columns, lines, encoding = read_text(path)
     if len(names) < 2:
         raise ValueError(
             f"the first line has one field, {names[0][:40]!r}; a table has ids and at least one column, "
             "separated by commas, semicolons, tabs or |"
         )
     notes = () if encoding.startswith("utf") else (f"{path.name}: not UTF-8; read as {encoding}",)
-    return RawTable([unescape_formula(name) for name in names], columns, lines, notes=notes)
-
-
-def _read_cells(text: str, delimiter: str) -> tuple[list[str], list[str], list[int]]:
-    """The names of the columns, the cells of each, and the numbers of the lines below the first."""
-    records = _read_records(text, delimiter)
-    _, names = next(records, (0, None))
-    if names is None:
-        raise ValueError("the file is empty")
-    lines, rows, parts = list[int](), list[list[str]](), list[list[str]]()
-    width = None
-    for line, row in records:
-        width = len(row) if width is None else width
-        if len(row) != width or width - len(names) not in (0, 1):
-            raise _uneven_lines(line, len(row), lines[-1] if lines else 1, width if lines else len(names))
-        lines.append(line)
-        rows.append(row)
-        if len(rows) * width > _CHUNK:
-            parts.append([_pack_cells(column) for column in zip(*rows, strict=True)])
-            rows = []
-    parts += [[_pack_cells(column) for column in zip(*rows, strict=True)]] if rows else []
-    columns = [_pack_cells(column) for column in zip(*parts, strict=True)]
-    return [name.strip() for name in names], columns or [""] * len(names), lines
-
-
-def _complete_names(names: list[str], columns: list[str], lines: list[int]) -> list[str]:
-    """Names of all columns, where the first line has one field less than the others."""
-    if len(columns) == len(names):
-        return names
-    if not columns[-1].strip(_END + " "):
-        return [*names, ""]  # lines end with a delimiter
-    counting = columns[0] == _pack_cells([str(k) for k in range(1, len(lines) + 1)])
-    if counting or not find_id_columns(names):
-        return ["", *names]  # as R writes tables: the column of row names has no name
-    raise _uneven_lines(lines[0], len(columns), 1, len(names))
-
-
-def _uneven_lines(line: int, fields: int, before: int, wanted: int) -> ValueError:
-    return ValueError(
-        f"line {line} has {fields} fields, line {before} has {wanted}; every line of a table has as many "
-        "(put texts that hold the delimiter in quotes)"
-    )
-
-
-def _drop_empty_columns(names: list[str], columns: list[str]) -> tuple[list[str], list[str]]:
-    """Without what delimiters at the end of every line make."""
-    width = len(names)
-    while width > 2 and not names[width - 1] and not columns[width - 1].strip(_END + " "):
-        width -= 1
-    return names[:width], columns[:width]
-
-
-def _read_records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Records that hold something, with the numbers of their lines."""
-    reader = csv.reader(
-        _iterate_lines(text), delimiter=delimiter, skipinitialspace=delimiter == " ", strict=True
-    )
-    try:
-        for row in reader:
-            if any(cell.strip() for cell in row):
-                yield reader.line_num, row
-    except csv.Error as error:
-        raise ValueError(f"line {reader.line_num} is not a line of a table ({error})") from None
-
-
-def _iterate_lines(text: str) -> Iterator[str]:
-    """Lines of a text, one at a time, none of them endless."""
-    for number, match in enumerate(_LINE.finditer(text), 1):
-        if match.end() - match.start() > _MAX_LINE:
-            raise ValueError(f"line {number} is longer than {_MAX_LINE} characters; is this a table?")
-        yield match[0]
-
-
-def _read_bytes(path: Path) -> bytes:
-    budget = Budget()
-    with open_regular(path, "a table") as file:
-        if path.suffix.lower() != ".gz":
-            budget.spend(_BYTES_PER_CHARACTER * os.fstat(file.fileno()).st_size, "this text")
-            return file.read()
-        parts = []
-        try:
-            with gzip.GzipFile(fileobj=file) as unzipped:
-                while part := unzipped.read(_CHUNK):
-                    budget.spend(_BYTES_PER_CHARACTER * len(part), "what is packed in it")
-                    parts.append(part)
-        except (EOFError, OSError, zlib.error) as error:
-            raise ValueError(f"is damaged, or not packed by gzip ({error})") from None
-        return b"".join(parts)
-
-
-def _decode(data: bytes) -> tuple[str, str]:
-    """Bytes as text, and the encoding that they were found to be in."""
-    for encoding in _likely_encodings(data[:400]):
-        try:
-            text = data.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        if _END in text:
-            break
-        return text, encoding
-    raise ValueError("is no text: it holds zero bytes; export the table as CSV in UTF-8")
-
-
-def _likely_encodings(head: bytes) -> tuple[str, ...]:
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return ("utf-16",)
-    for encoding, high in [("utf-16-le", head[1::2]), ("utf-16-be", head[::2])]:
-        if 2 * high.count(0) > len(high) > 1:  # of most letters one of the two bytes is zero
-            return (encoding,)
-    return "utf-8-sig", "cp1252", "latin-1"
-
-
-def _find_delimiter(text: str) -> str:
-    """The delimiter that cuts the first lines into equally many fields, the most if several do."""
-    head = list(islice(_iterate_lines(text), _N_HEAD))
-    widths = {delimiter: _count_fields(head, delimiter) for delimiter in _DELIMITERS}
-    even = {delimiter: width for delimiter, (width, same) in widths.items() if same and width > 1}
-    split = {delimiter: width for delimiter, (width, _) in widths.items() if width > 1 and delimiter != " "}
-    first = next((line for line in head if line.strip()), "")
-    if any(delimiter in first for delimiter in _DELIMITERS[:-1]):  # spaces only where nothing else is
-        even.pop(" ", None)
-    best = even or split or {",": 1}
-    return max(best, key=best.__getitem__)
-
-
-def _count_fields(head: list[str], delimiter: str) -> tuple[int, bool]:
-    """Fields of the first record, and whether the others have as many, or all one more."""
-    reader = csv.reader(head, delimiter=delimiter, skipinitialspace=delimiter == " ")
-    try:
-        widths = [len(row) for row in reader if any(cell.strip() for cell in row)]
-    except csv.Error:  # one field of the whole line is too long
-        return 0, False
-    if len(head) == _N_HEAD and len(widths) > 2:
-        widths.pop()  # it may go on
-    if not widths:
-        return 0, False
-    rest = set(widths[1:])
-    return widths[0], len(rest) <= 1 and rest <= {widths[0], widths[0] + 1}
+    return RawTable([unescape_formula(name) for name in names], columns, lines, notes=notes, path=path)
 
 
 # ------------------------------------------------------------------------------- Parquet, Feather
@@ -335,9 +188,10 @@ def _table_from_frame(frame: Any) -> RawTable:
         index = "" if frame.index.name is None else str(frame.index.name)
         if index in map(str, frame.columns):
             raise ValueError(f"its index and a column are both called {index!r}; rename one")
-        frame = frame.reset_index(names=[index])
-    columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
-    return RawTable([str(name) for name in frame.columns], columns, range(1, len(frame) + 1), index)
+    columns = [] if index is None else [frame.index.to_series()]
+    columns += [column for _, column in frame.items()]
+    names = [*([] if index is None else [index]), *map(str, frame.columns)]
+    return RawTable(names, columns, range(1, len(frame) + 1), index)
 
 
 def list_sheets(path: Path) -> tuple[list[str], list[str]]:
@@ -388,7 +242,7 @@ def _read_sheet(path: Path, sheet: str | None) -> RawTable:
                 isinstance(cell, str) and cell.startswith("=") for row in written for cell in row
             )
             values = _read_sheet_cells(openpyxl, file, sheet, data_only=True)[1] if formulas else written
-            rows = [[format_cell(value).replace(_END, "") for value in row] for row in values]
+            rows = [[format_cell(value).replace(END, "") for value in row] for row in values]
         except Exception as error:
             raise _explain_damage(error, "workbook (.xlsx)") from None
     _refuse_uncalculated(values, written)
@@ -437,7 +291,7 @@ def _check_workbook(file: BinaryIO) -> None:
             parts = workbook.infolist()
             if any(part.compress_size > os.fstat(file.fileno()).st_size for part in parts):
                 raise zipfile.BadZipFile  # a part of it that is larger than all of it
-            Budget().spend(_BYTES_PER_CHARACTER * sum(part.file_size for part in parts), "this workbook")
+            Budget().spend(BYTES_PER_CHARACTER * sum(part.file_size for part in parts), "this workbook")
     except (zipfile.BadZipFile, NotImplementedError, OSError, OverflowError):
         raise ValueError(
             "not a workbook (.xlsx), or damaged; save it again, or give the table as CSV"
@@ -451,7 +305,7 @@ def _table_from_rows(rows: list[list[str]], notes: tuple[str, ...]) -> RawTable:
     if width < 2:
         raise ValueError("the sheet has fewer than two columns; a table has ids and at least one column")
     wide = [[*row[:width], *[""] * (width - len(row))] for _, row in filled]
-    columns = [_pack_cells(column) for column in zip(*wide[1:], strict=True)] or [""] * width
+    columns = [pack_cells(column) for column in zip(*wide[1:], strict=True)] or [""] * width
     return RawTable(
         [name.strip() for name in wide[0]], columns, [line for line, _ in filled[1:]], notes=notes
     )
