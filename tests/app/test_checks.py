@@ -159,7 +159,7 @@ PLACES = [
     ([*L, "-o", "o.npz", "--report", "o.npz"], "different files"),
     ([*L, "-o", "o.npz", "--report", "v.npz"], "different files"),
     ([*L, "-o", "folder.npz"], "is a folder"),
-    (["predict", "m.npz", "v.npz", "-o", "m.npz"], "a .csv file"),
+    (["predict", "m.npz", "v.npz", "-o", "m.npz"], "a .csv or a .parquet file"),
     (["predict", "m.csv", "v.npz", "-o", "m.csv"], "different files"),
     (["predict", "m.npz", "v.csv", "-o", "v.csv"], "different files"),
     (["predict", "m.npz", "v.npz", "-o", "none/p.csv"], "the folder none does not exist"),
