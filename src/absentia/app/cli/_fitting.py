@@ -240,7 +240,8 @@ def _learn(
         whole = model if adjust is None else models.adjust_before(adjust, model)
         if not validate:
             return whole, None
-        seconds = n_folds * (_progress._clock() - begin)
+        share = len(seen.y) / len(training.y)  # of many samples few are judged by
+        seconds = n_folds * share * (_progress._clock() - begin)
         if seconds > _LONG_SECONDS:
             words = (
                 f"fitted; judging it in folds beside baselines takes about {format_seconds(seconds)} more"
