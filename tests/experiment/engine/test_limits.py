@@ -173,15 +173,13 @@ def test_limits_are_positive_numbers(value):
 # ------------------------------------------------------------------------------------------- measuring
 
 
-def test_cpu_wall_and_peak_memory_are_measured():
+def test_cpu_and_wall_are_measured():
     cost, measuring = spent()
     with measuring:
         begun = time.process_time()
-        trial_functions.large({"n": 200})
         while time.process_time() - begun < 0.2:
             pass
         time.sleep(0.3)
-    assert 190 <= cost["memory"] <= 230
     assert 0.2 <= cost["cpu"] <= cost["wall"] - 0.25
 
 
