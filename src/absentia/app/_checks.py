@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 MAX_PROCESSES = 4096  # and threads
+STANDARD_OUTPUT = Path("-")
 
 
 def check_number(
@@ -42,6 +43,18 @@ def check_outputs(
             _check_output(output, others)
             others.append(output)
     check_replaced([output for output in outputs if output not in own], force)
+
+
+def check_table(
+    output: Path | None, inputs: Sequence[Path | None], endings: Sequence[str], json: bool, force: bool
+) -> None:
+    """Refuse, before any work, a table that could not be written or printed (``-``)."""
+    if output == STANDARD_OUTPUT:
+        if json:
+            raise ValueError("-o - prints the table, and --json something else; choose one")
+    elif output is not None:
+        check_ending(output, "the output", *endings)
+        check_outputs([path for path in inputs if path is not None], [output], force)
 
 
 def check_replaced(outputs: Sequence[Path | None], force: bool) -> None:

@@ -21,3 +21,4 @@ from absentia.files._matrix import Matrix, holds_matrix, read_matrix, write_csv
 from absentia.files._npz import from_arrays, is_data
 from absentia.files._outputs import holds_model, is_written_by_absentia, read_state, write, write_state
 from absentia.files._reading import open_data, read, read_container, read_label_array, read_new
+from absentia.files._tables import read_cells

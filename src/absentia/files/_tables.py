@@ -116,6 +116,18 @@ def read_raw_table(path: Path, sheet: str | None = None) -> RawTable:
     return _read_text(path)
 
 
+def read_cells(path: Path) -> Any:
+    """All cells of a small table in a text file, as texts without blanks around them."""
+    import pandas as pd
+
+    cells = read_text(path, numbers=False)
+    columns = [
+        [cell.strip() for cell in column.split(END)] if cells.lines else [] for column in cells.columns
+    ]
+    frame = pd.DataFrame(dict(enumerate(columns)))
+    return frame.set_axis([name.strip() for name in cells.names], axis=1)
+
+
 def _read_text(path: Path) -> RawTable:
     names, columns, lines, encoding = read_text(path)
     if len(names) < 2:

@@ -27,7 +27,15 @@ from absentia.data import (
     show_id,
 )
 from absentia.experiment.comparison import make_covariates
-from absentia.files import Labels, LoadedData, file_errors, read_covariates, read_groups, read_labels
+from absentia.files import (
+    Labels,
+    LoadedData,
+    file_errors,
+    read_cells,
+    read_covariates,
+    read_groups,
+    read_labels,
+)
 from absentia.kernels import ViewKernels
 from absentia.methods import inspection
 from absentia.tasks import (
@@ -292,10 +300,8 @@ def open_costs(path: Path | None) -> Iterator[pd.DataFrame | None]:
         yield None
         return
     with file_errors(path):
-        separator = "\t" if path.suffix.lower() in (".tsv", ".txt") else ","
-        cells = pd.read_csv(path, sep=separator, header=None, dtype=str, keep_default_na=False).to_numpy()
-        names = np.char.strip(cells.astype(str))
-        yield pd.DataFrame(cells[1:, 1:], index=names[1:, 0], columns=names[0, 1:])
+        cells = read_cells(path)
+        yield cells.iloc[:, 1:].set_axis(cells.iloc[:, 0].to_numpy())
 
 
 # ---------------------------------------------------------------------------------------------- labels

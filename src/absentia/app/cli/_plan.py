@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from absentia.app._checks import MAX_PROCESSES, check_ending, check_number, check_outputs
+from absentia.app._checks import MAX_PROCESSES, STANDARD_OUTPUT, check_number, check_table
 from absentia.app._terminal import err, escape_text, out, say_json, say_paths
 from absentia.app.cli._flags import DATA_HELP, JSON, Force, ReadOptions, Threads, Whole, make_table
 
@@ -68,12 +68,8 @@ def plan(
     check_number("--draws", draws)
     if budget is not None and not budget > 0:
         raise ValueError(f"--budget is a number above 0, not {budget}")
-    printed = output == Path("-")
-    if printed and json:
-        raise ValueError("-o - prints the table, and --json something else; choose one")
-    if output is not None and not printed:
-        check_ending(output, "the output", ".csv")
-        check_outputs([path for path in (data, model, costs, among) if path is not None], [output], force)
+    printed = output == STANDARD_OUTPUT
+    check_table(output, [data, model, costs, among], (".csv",), json, force)
     from absentia.core import limit_threads
     from absentia.methods import inspection
 
@@ -128,14 +124,10 @@ def _read(
 
 def _read_costs(path: Path) -> dict[str, Any]:
     """What views cost, as :func:`absentia.inspection.plan` takes it."""
-    import pandas as pd
-
-    from absentia.files import file_errors
+    from absentia.files import file_errors, read_cells
 
     with file_errors(path):
-        separator = "\t" if path.suffix.lower() in (".tsv", ".txt") else ","
-        table = pd.read_csv(path, sep=separator, dtype=str, keep_default_na=False).map(str.strip)
-        table.columns = table.columns.str.strip()
+        table = read_cells(path)
         if not {"view", "cost"} <= set(table) <= {"view", *_COSTS}:
             came = ", ".join(map(repr, table))
             raise ValueError(f"has the columns {came}; view, cost and, if wanted, batch, batch cost are")

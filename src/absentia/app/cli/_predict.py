@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
-from absentia.app._checks import MAX_PROCESSES, check_coverage, check_ending, check_number, check_outputs
+from absentia.app._checks import MAX_PROCESSES, STANDARD_OUTPUT, check_coverage, check_number, check_table
 from absentia.app._progress import step_bar
 from absentia.app._terminal import err, escape_text, out, say_json, say_paths
 from absentia.app.cli._dask import check_dask, start_dask
@@ -39,7 +39,6 @@ _NEW = Parameter(
     help=f"{DATA_HELP} Views that all new samples lack may be left out. For a model of kernels an .npz "
     "file with K (views x new x training samples), ids and column_ids."
 )
-_STANDARD_OUTPUT = Path("-")
 _BLOCK_BYTES = 32 * 2**20  # of kernels at a time when samples are predicted
 _MAX_ROWS = 4096
 _MAX_REMARKS = 5  # on how new samples differ from training, in the terminal
@@ -84,8 +83,8 @@ def predict(
     check_number("--threads", threads, 1, MAX_PROCESSES)
     check_coverage(coverage)
     check_dask(dask)
-    printed = output == _STANDARD_OUTPUT
-    _check_output(output, model, new, json, force)
+    printed = output == STANDARD_OUTPUT
+    check_table(output, [model, new], (".csv", ".parquet", *container_endings(new)), json, force)
     from absentia import files
     from absentia.core import limit_threads
 
@@ -130,15 +129,6 @@ def _model_errors(model: Path, new: Path) -> Iterator[None]:
             f"{model}: the model gives no answer ({why}); it was changed, or another version wrote it: fit "
             "it again, and if that does not help, report it"
         ) from error
-
-
-def _check_output(output: Path, model: Path, new: Path, json: bool, force: bool) -> None:
-    """Refuse, before any work, what could not be written or printed."""
-    if output != _STANDARD_OUTPUT:
-        check_ending(output, "the output", ".csv", ".parquet", *container_endings(new))
-        check_outputs([model, new], [output], force)
-    elif json:
-        raise ValueError("-o - prints the table, and --json something else; choose one")
 
 
 def _find_task(model: Model) -> Task:
@@ -342,7 +332,7 @@ def _write_predictions(
                 flagged += sum(bool(line[-1]) for line in lines)
                 vacuous += nothing
 
-    if output == _STANDARD_OUTPUT:
+    if output == STANDARD_OUTPUT:
         whole = io.BytesIO()  # all of it, or nothing
         save(whole)
         sys.stdout.buffer.write(whole.getvalue())

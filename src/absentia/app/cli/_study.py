@@ -9,7 +9,6 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from rich.table import Table
 
 from absentia import files
@@ -107,9 +106,7 @@ def read_mix(path: Path | None, source: ReadOptions, study: Study) -> PatternMix
     names = study.data.data.names
     if path.suffix.lower() in (".csv", ".tsv", ".txt") and not source.views:
         with file_errors(path):
-            separator = "," if path.suffix.lower() == ".csv" else "\t"
-            table = pd.read_csv(path, sep=separator, dtype=str, keep_default_na=False)
-            table.columns = table.columns.str.strip()
+            table = files.read_cells(path)
             if "share" in table.columns:
                 return make_mix(table, names)
     try:
