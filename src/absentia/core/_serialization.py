@@ -245,7 +245,9 @@ def _pack_symmetric(array: Array) -> Array | None:
 def _unpack_symmetric(packed: Array, shape: Any) -> Array:
     n = math.isqrt(2 * packed.size)
     if packed.shape != (n * (n + 1) // 2,) or shape != [n, n]:
-        raise ValueError(f"its symmetric matrix of shape {shape} is made of an array of shape {packed.shape}")
+        raise ValueError(
+            f"its symmetric matrix of shape {shape} is made of an array of shape {packed.shape}"
+        )
     array, lower = np.empty((n, n), packed.dtype), np.tri(n, dtype=bool)
     array[lower] = packed
     array.T[lower] = packed
@@ -352,7 +354,9 @@ class _Reader:
             return _unpack_symmetric(self.unpack(tree["of"]), tree["shape"])
         array, rows = self.find_stored(tree["of"]), self.find_stored(tree["rows"])
         if rows.dtype.kind != "u" or rows.shape != array.shape[:1]:
-            raise ValueError(f"it has {len(array)} rows in the order of {rows.shape} numbers ({rows.dtype})")
+            raise ValueError(
+                f"it has {len(array)} rows in the order of {rows.shape} numbers ({rows.dtype})"
+            )
         return array[rows]
 
     def find_stored(self, tree: dict[str, Any]) -> Array:
