@@ -235,7 +235,7 @@ class MKMC(ModelSelection):
 
     @cached_property
     def _located(self) -> tuple[list[ViewMoments], list[Basis], list[Coordinates]]:
-        """What the views say of the factors, and where absent samples lie; in no file: kernels and model are."""
+        """What views say of the factors, and where absent samples lie: in no file, as all of it follows."""
         if self._train is None:
             raise ValueError("this MKMC has no training kernels; give them to with_kernels")
         assert isinstance(self.model_, LowRankPlusDiagonal)
