@@ -120,7 +120,7 @@ def complete(
     check_number("--threads", options.threads, 1, MAX_PROCESSES)
     check_coverage(options.coverage)
     entry = find(method or "cvkt", *_FAMILIES)
-    parameters = read_flags(entry, flags, methods)
+    parameters = read_flags(entry, flags, methods, options)
     kernels = options.kernels
     if options.values:
         from absentia.app.cli._completing import run_complete_values

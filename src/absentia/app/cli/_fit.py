@@ -9,7 +9,6 @@ from typing import Annotated
 
 from absentia.app._checks import MAX_PROCESSES, check_coverage, check_ending, check_number, check_outputs
 from absentia.app._terminal import out
-from absentia.app.cli._dask import check_dask
 from absentia.app.cli._flags import (
     DATA_HELP,
     JSON,
@@ -24,6 +23,7 @@ from absentia.app.cli._flags import (
     Switch,
     Threads,
     ViewKernelOptions,
+    check_dask,
     flag_table,
     method_groups,
 )

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 from absentia.app._checks import MAX_PROCESSES, STANDARD_OUTPUT, check_coverage, check_number, check_table
 from absentia.app._progress import step_bar
 from absentia.app._terminal import err, escape_text, out, say_json, say_paths
-from absentia.app.cli._dask import check_dask, start_dask
 from absentia.app.cli._flags import (
     DATA_HELP,
     JSON,
@@ -23,7 +22,9 @@ from absentia.app.cli._flags import (
     Force,
     ReadOptions,
     Threads,
+    check_dask,
     container_endings,
+    start_dask,
 )
 
 # isort: split

@@ -6,8 +6,10 @@ Blocks are tables that sort and can be downloaded, charts, notes, lists, and cho
 import base64
 import hashlib
 import os
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -273,22 +275,54 @@ class Section:
         return element("section", heading, lead, list(self.blocks), id=self.id, class_=self.css)
 
 
+@cache
+def _load_words() -> dict[str, Any]:
+    """What pages say, by page, section and part."""
+    return tomllib.loads((Path(__file__).parent / "templates" / "words.toml").read_text("utf-8"))
+
+
+def get_words(place: str, **values: object) -> str:
+    """What is said at a place, ``classification.next.note``, with `values` for names in braces."""
+    page, section, part = place.split(".")
+    return str(_load_words()[page][section][part]).format(**values)
+
+
+def get_paragraphs(place: str, **values: object) -> dict[str, str]:
+    """All that is said at a place, ``classification.reading``, by its heading."""
+    page, section = place.split(".")
+    return {heading: text.format(**values) for heading, text in _load_words()[page][section].items()}
+
+
+def make_section(
+    place: str,
+    blocks: Sequence[Markup] = (),
+    *,
+    lead: str | None = None,
+    css: str | None = None,
+    **values: object,
+) -> Section:
+    """The section at a place, ``classification.next``: title, heading, lead if none is given, and note."""
+    page, name = place.split(".")
+    said = _load_words()[page][name]
+    lead = said.get("lead", "").format(**values) if lead is None else lead
+    notes = [note(said["note"].format(**values))] if "note" in said else []
+    return Section(name, said["title"], said.get("heading", said["title"]), lead, [*blocks, *notes], css)
+
+
 def render_page(
     kind: str,
     story: Any,
     figures: Sequence[tuple[str, str]],
     sections: Sequence[Section | None],
     *,
-    sheet: str = "",
-    style: str = "",
+    sheets: Sequence[str] = (),
     head: str = "headline.html.j2",
     **values: Any,
 ) -> str:
     """One self-contained HTML page: no network, no other files, and one script, to sort tables.
 
     `figures` are the numbers of its head, and what they are of. Sections that are None are left out.
-    `sheet` names a style sheet for this kind of page, `style` is more of it, and `values` go to the
-    template of its head.
+    `sheets` are style sheets for this kind of page, and `values` go to the template of its head.
     """
     templates = _load_templates()
     shown = [section for section in sections if section is not None]
@@ -302,8 +336,7 @@ def render_page(
             links={section.id: section.title for section in shown if section.title},
             content=fill("{}", [section.render() for section in shown]),
             head=head,
-            sheet=sheet,
-            style=Markup(style),
+            sheets=sheets,
             script=Markup(script),
             script_hash=f"sha256-{digest}",  # browsers run no other script
             **values,
