@@ -90,7 +90,9 @@ def test_where_there_is_no_terminal_there_is_a_line_now_and_then(monkeypatch):
     lines = shown(monkeypatch, False, TODO).splitlines()
     counts = [int(line.removeprefix("trials: ").split(" of 8 done")[0]) for line in lines]
     assert counts == sorted([*range(8), *range(1, 9)])  # when a trial begins, and when it is over
-    assert shown(monkeypatch, False, TODO[:6], tick=1.0).splitlines() == []  # twelve seconds: nothing to say yet
+    assert (
+        shown(monkeypatch, False, TODO[:6], tick=1.0).splitlines() == []
+    )  # twelve seconds: nothing to say yet
 
 
 def test_on_a_terminal_there_is_a_bar_that_vanishes(monkeypatch):

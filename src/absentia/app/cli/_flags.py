@@ -69,15 +69,15 @@ _LABELS_HELP = (
     "one column beside the ids; COLUMN of a view or of obs; or the name of an array in DATA. Empty, NA, "
     "N/A, ? and the like are no label."
 )
-LabelsFlag = Annotated[str | None, Parameter(help=_LABELS_HELP)]
-DaskFlag = Annotated[
+Labels = Annotated[str | None, Parameter(help=_LABELS_HELP)]
+Dask = Annotated[
     str | None,
     Parameter(
         help="Read Parquet files in chunks, and make factors of them on a Dask cluster: local:N starts one "
         "of N processes, tcp://HOST:PORT is one that there is."
     ),
 ]
-CovariatesFlag = Annotated[
+Covariates = Annotated[
     _Words,
     Parameter(
         help="Columns of the table of labels or of views (age, site, batch) that may be why views are "
@@ -86,7 +86,7 @@ CovariatesFlag = Annotated[
 ]
 
 
-AdjustFlag = Annotated[
+Adjust = Annotated[
     Switch,
     Parameter(
         help="Replace numeric features by residuals after regression on the --covariates, learned from "

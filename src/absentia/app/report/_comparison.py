@@ -3,14 +3,7 @@
 import math
 from typing import Any
 
-from absentia.app.report._comparison_details import (
-    make_confusion_section,
-    make_contrasts_section,
-    make_groups_section,
-    make_learning_curve_section,
-    make_mix_section,
-    make_rates_section,
-)
+from absentia.app.report._comparison_details import make_detail_sections
 from absentia.app.report._drawing import Axis, fit_axis, make_interval_table
 from absentia.app.report._format import (
     DASH,
@@ -31,6 +24,7 @@ from absentia.app.report._page import (
     get_paragraphs,
     get_words,
     heading,
+    interval_column,
     make_section,
     make_table,
     name_cell,
@@ -58,12 +52,7 @@ def render_comparison(results: ComparisonResults) -> str:
     sections = [
         _make_ranking_section(results),
         _make_differences_section(results),
-        make_groups_section(results),
-        make_mix_section(results),
-        make_contrasts_section(results),
-        make_rates_section(results),
-        make_learning_curve_section(results),
-        make_confusion_section(results),
+        *make_detail_sections(results),
         make_presence_section(results),
         _make_completion_section(results),
         _make_table_section(results),
@@ -161,11 +150,7 @@ def _make_ranking(results: ComparisonResults) -> list[Markup]:
             fmt.format_interval(span),
         ]
         drawn.append(Row(cells, kind))
-    columns: Columns = [
-        "Method",
-        Column(metric.name, note=fmt.direction),
-        Column("95% interval", css="between", full=f"{metric.name}, 95% interval"),
-    ]
+    columns: Columns = ["Method", Column(metric.name, note=fmt.direction), interval_column(metric.name)]
     simplest = spans[results.verdict.simplest].value if results.verdict.simplest in spans else None
     table = make_interval_table(
         axis,
@@ -227,7 +212,7 @@ def _make_differences_section(results: ComparisonResults) -> Section | None:
     columns: list[str | Column] = [
         "Method",
         Column("Difference", note=fmt.unit),
-        Column("95% interval", css="between", full="Difference, 95% interval"),
+        interval_column("Difference"),
         *(Column(name, note="probability") for name in ("Worse", "Same", "Better")),
         Column("p", note="Holm", full="p, Holm"),
         Column("Expected", note=fmt.unit, title="The difference to expect on new samples"),
@@ -288,7 +273,7 @@ def _make_table_section(results: ComparisonResults) -> Section:
     columns: list[str | Column] = ["Method"]
     for metric in results.metrics:
         columns.append(Column(metric.name, note=ScoreFormat(metric).direction, title=metric.words))
-        columns.append(Column("95% interval", css="between", full=f"{metric.name}, 95% interval"))
+        columns.append(interval_column(metric.name))
     columns += [
         Column("CPU", note="s a fit", full="CPU seconds a fit"),
         Column("Memory", note="MB", full="Memory, MB"),

@@ -25,6 +25,7 @@ from absentia.app.report._page import (
     few_row,
     get_words,
     heading,
+    interval_column,
     make_scrollable,
     make_section,
     make_table,
@@ -39,6 +40,18 @@ from absentia.experiment.learning_curve import LearningCurve, SampleCurve, ViewC
 from absentia.experiment.results import ComparisonResults, Contrast, Interval
 
 _SHIFT = 2.6  # pixels between lines, so that intervals at the same rate stand beside one another
+
+
+def make_detail_sections(results: ComparisonResults) -> list[Section | None]:
+    """About patterns, views, rates, training samples and classes; None of what was not asked for."""
+    return [
+        _make_groups_section(results),
+        _make_mix_section(results),
+        _make_contrasts_section(results),
+        _make_rates_section(results),
+        _make_learning_curve_section(results),
+        _make_confusion_section(results),
+    ]
 
 
 def _choose_methods(results: ComparisonResults, measured: Mapping[str, object]) -> list[str]:
@@ -59,7 +72,7 @@ def _count_methods(shown: Sequence[str], measured: Mapping[str, object]) -> str:
 # --------------------------------------------------------------------------------------- by missing pattern
 
 
-def make_groups_section(results: ComparisonResults) -> Section | None:
+def _make_groups_section(results: ComparisonResults) -> Section | None:
     """How well methods do for samples that have the same views; None if that was not measured."""
     fmt = ScoreFormat(results.group_metric or results.metric)
     measured = {method: None for group in results.patterns for method in group.scores}
@@ -81,7 +94,7 @@ def make_groups_section(results: ComparisonResults) -> Section | None:
     return make_section("comparison.by-pattern", blocks, fmt=fmt, count=count)
 
 
-def make_mix_section(results: ComparisonResults) -> Section | None:
+def _make_mix_section(results: ComparisonResults) -> Section | None:
     """Scores to expect in another mix of patterns; None if that was not asked for."""
     weighted = results.weighted
     if weighted is None or not weighted.scores:
@@ -107,9 +120,9 @@ def make_mix_section(results: ComparisonResults) -> Section | None:
         "Method",
         "Here",
         Column("Expected", note=weighted.metric.name),
-        Column("95% interval", css="between", full="Expected, 95% interval"),
+        interval_column("Expected"),
         Column("Change", note=changes.unit),
-        Column("95% interval", css="between", full="Change, 95% interval"),
+        interval_column("Change"),
     ]
     table = make_table("Scores in another mix of patterns", columns, rows, "mix")
     return make_section("comparison.mix", [table], lead=" ".join(weighted.sentences))
@@ -118,7 +131,7 @@ def make_mix_section(results: ComparisonResults) -> Section | None:
 # --------------------------------------------------------------------------------------------- view by view
 
 
-def make_contrasts_section(results: ComparisonResults) -> Section | None:
+def _make_contrasts_section(results: ComparisonResults) -> Section | None:
     """All views against all but one, and one alone against none; None if no view was measured."""
     contrasts = [c for view in results.views for c in (view.left_out, view.alone) if c is not None]
     if not contrasts:
@@ -136,11 +149,7 @@ def make_contrasts_section(results: ComparisonResults) -> Section | None:
     ]
     columns: list[str | Column] = ["View"]
     for words in ("Adds", "Alone"):
-        columns += [
-            Column(words, note=fmt.unit),
-            Column("95% interval", css="between", full=f"{words}, 95% interval"),
-            Column("p", full=f"{words}, p"),
-        ]
+        columns += [Column(words, note=fmt.unit), interval_column(words), Column("p", full=f"{words}, p")]
     blocks = [make_table("Contribution of each view", columns, rows, "worths")]
     method = results.views_with or results.verdict.recommended
     return make_section("comparison.views", blocks, method=method, metric=results.metric.name)
@@ -159,7 +168,7 @@ def _list_contrast(fmt: ScoreFormat, contrast: Contrast | None) -> list[str]:
 _Rates = Mapping[str, Mapping[float, Interval]]
 
 
-def make_rates_section(results: ComparisonResults) -> Section | None:
+def _make_rates_section(results: ComparisonResults) -> Section | None:
     """Scores as more and more is hidden; None if that was not tried."""
     fmt = ScoreFormat(results.metric)
     scores: dict[str, dict[float, Interval]] = {}
@@ -261,7 +270,7 @@ def _format_rate(rate: float) -> str:
 # ------------------------------------------------------------------------------------------------ confusion
 
 
-def make_confusion_section(results: ComparisonResults) -> Section | None:
+def _make_confusion_section(results: ComparisonResults) -> Section | None:
     """The confusion matrix of the recommended method, or of the first that has one."""
     ranked = [results.verdict.recommended, *(row.method for row in results.rows)]
     method = next((method for method in ranked if method in results.confusion), None)
@@ -276,7 +285,7 @@ def make_confusion_section(results: ComparisonResults) -> Section | None:
 # ------------------------------------------------------------------------------------------ learning curves
 
 
-def make_learning_curve_section(results: ComparisonResults) -> Section | None:
+def _make_learning_curve_section(results: ComparisonResults) -> Section | None:
     """Scores over training samples with what twice as many would reach, and what views would add."""
     learned = results.learning_curve
     if learned is None or not any(curve.points for curve in learned.samples):
@@ -346,7 +355,7 @@ def _draw_views(learned: LearningCurve) -> list[Markup]:
     columns: Columns = [
         "View",
         Column("For everybody", note=fmt.unit, full="Gain if everybody had it"),
-        Column("95% interval", css="between", full="Gain if everybody had it, 95% interval"),
+        interval_column("Gain if everybody had it"),
         Column("So far", note=fmt.unit, full="Gain so far"),
         Column("Per sample", note=fmt.unit, full="Gain per sample that has it"),
         "Have it",
