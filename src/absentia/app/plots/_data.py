@@ -25,8 +25,8 @@ from absentia.core import Array
 from absentia.data import name_pattern
 
 if TYPE_CHECKING:
+    from absentia import CompletedValues
     from absentia.data import KernelViews, Presence, Views
-    from absentia.methods._values import CompletedValues
     from absentia.methods.inspection import Absence
 
 _MAX_POINTS = 3000  # of a cloud that can be looked at
@@ -298,7 +298,7 @@ class EmbeddingDisplay(Display):
     @classmethod
     def from_views(cls, views: Any, y: Any = None, *, points: Any = None, ax: Any = None) -> Self:
         """Of `Views`, or complete `KernelViews`, by :func:`absentia.embed` unless `points` are given."""
-        from absentia.methods._embedding import embed
+        from absentia import embed
 
         labels = _take_labels(views, y)
         points = embed(views, 2) if points is None else check_length(points, len(views), "points")
