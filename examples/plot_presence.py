@@ -16,9 +16,10 @@ print(views)
 # %%
 # Seven sets of views; about half of the patients have all three.
 
-labels = views.align(cohort.labels["subtype"], missing="keep")
-known = [label in ("Basal", "Her2", "LumA") for label in labels]
-PatternDisplay.from_views(views[known], labels[known])
+labels = cohort.labels["subtype"]
+labels = labels[labels.isin(["Basal", "Her2", "LumA"])].drop("P-1013")  # who is in no table
+views, y = views.align(labels, missing="drop")
+PatternDisplay.from_views(views, y)
 
 # %%
-PresenceDisplay.from_views(views[known], labels[known])
+PresenceDisplay.from_views(views, y)
