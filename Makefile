@@ -16,7 +16,7 @@ BRIEF      = tests/files/test_anndata.py tests/files/test_tables.py tests/files/
 # $(call tests,PYTHON): tests of a file share what they share in one process
 tests      = $(1) -m pytest -n $(PROCESSES) --dist loadfile
 
-.PHONY: demo test test-all test-browser test-portable test-oldest test-oldest-brief test-pythons test-on test-without-numba as-if coverage mutants fuzz bench lint format clean
+.PHONY: demo test test-all test-browser test-portable test-oldest test-oldest-brief test-pythons test-on test-without-numba as-if coverage mutants fuzz docs bench lint format clean
 
 demo: $(VENV)/.demo-installed  ## compare what can be done about hidden views of handwritten digits
 	$(BIN)/absentia demo
@@ -79,6 +79,9 @@ SECONDS_OF_FUZZING ?= 600
 fuzz: $(VENV)/.test-installed  ## damaged and hostile files against all readers, guided by coverage
 	$(BIN)/python fuzz/run.py --inputs 100000 --seconds $(SECONDS_OF_FUZZING)
 
+docs: $(VENV)/.docs-installed  ## the site, in docs/_build/html: examples are run, a warning is an error, nothing is fetched
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -j $(PROCESSES) -b html docs docs/_build/html
+
 bench: $(VENV)/.test-installed  ## the benchmarks, small: does every command still run; see docs/benchmarks.md
 	set -e; for b in $$(grep -l __main__ benchmarks/*.py); do echo "== $$b"; $(BIN)/python $$b --quick; done
 
@@ -92,7 +95,7 @@ format: $(VENV)/.test-installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv .venv-* absentia-demo mutants .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf docs/_build docs/_made docs/gallery docs/reference/api docs/reference/commands .venv .venv-* absentia-demo mutants .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # pip newer than the one a fresh Python brings knows dependency groups
 $(VENV)/.made:
@@ -110,6 +113,10 @@ $(VENV)/.test-installed: pyproject.toml | $(VENV)/.made
 
 $(VENV)/.browser-installed: pyproject.toml | $(VENV)/.test-installed
 	$(BIN)/python -m pip install --quiet --group browser
+	touch $@
+
+$(VENV)/.docs-installed: pyproject.toml | $(VENV)/.test-installed
+	$(BIN)/python -m pip install --quiet --group docs
 	touch $@
 
 $(VENV)/.mutants-installed: pyproject.toml | $(VENV)/.test-installed

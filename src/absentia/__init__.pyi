@@ -3,6 +3,7 @@
 from absentia import datasets as datasets
 from absentia import files as io  # noqa: F401
 from absentia import papers as papers
+from absentia.app import plots as plots
 from absentia.app.comparison import compare as compare
 from absentia.app.comparison import open_comparison as open_comparison
 from absentia.data import AbsenceWarning as AbsenceWarning

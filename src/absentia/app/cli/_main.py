@@ -35,6 +35,7 @@ _VERBS = {
     "fit": "Learn to classify samples from the views they have, and write the model.",
     "predict": "Classify new samples from the views they have and write a table.",
     "plan": "Say which absent views to measure for which samples, the most gain for the cost first.",
+    "plot": "Draw data, a model, a comparison or a table, as PDF, SVG or PNG.",
     "reproduce": "Run a table or figure of the papers again, our numbers beside the published ones.",
 }
 

@@ -220,7 +220,7 @@ class MKLClassifier(KernelClassifier):
     bias_ : ndarray of shape (n_machines,)
     gap_ : float
         Relative duality gap reached (the largest of the machines').
-    objective_ : ndarray of shape (n_iter_,), or a list of one for each of more than two classes
+    objective_ : ndarray, a value for each iteration, or a list of one for each of more than two classes
         Objective after each step.
     n_iter_ : int
         Number of steps.
@@ -294,7 +294,7 @@ class MKLRegressor(Regressor, KernelMachine):
     bias_ : ndarray of shape (1,)
     gap_ : float
         Relative duality gap reached.
-    objective_ : ndarray of shape (n_iter_,)
+    objective_ : ndarray, a value for each iteration
         Objective after each step.
     n_iter_ : int
         Number of steps.

@@ -102,7 +102,7 @@ class PMF(OneToOneFeatureMixin, Iterative, MatrixImputer):  # type: ignore[misc]
     Attributes
     ----------
     completed_ : ndarray (n, m)
-    components_ : ndarray (m, n_components_)
+    components_ : ndarray, features x components
     n_components_, ridge_ : int, float
     mean_ : ndarray (m,)
     heldout_curve_ : dict

@@ -1,0 +1,407 @@
+"""Displays of fitted models: what decisions rest on, whether promises hold, what to measure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from absentia.app.plots._base import (
+    MARKERS,
+    PRESENT,
+    Display,
+    check_length,
+    clear_spines,
+    color,
+    draw_intervals,
+    list_rows,
+    write_classes,
+)
+from absentia.core import Array
+from absentia.data import name_pattern
+from absentia.data.survival import as_survival, kaplan_meier, log_rank
+
+_MIN_GROUP = 20  # samples of a pattern that get a calibration curve of their own
+
+
+def _draw_bars(ax: Any, table: Any) -> None:
+    """Horizontal bars: a row for each index, side by side for each column."""
+    y, height = list_rows(ax, table.index), 0.8 / table.shape[1]
+    for i, column in enumerate(table.columns):
+        shift = (i - (table.shape[1] - 1) / 2) * height
+        ax.barh(y + shift, table[column], height, color=color(i), label=str(column))
+    ax.axvline(0, color="0.3", linewidth=0.8)
+    if table.shape[1] > 1:
+        ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+
+
+@dataclass
+class WeightDisplay(Display):
+    """Weights that a model has learned: of views, by class if each has its own, or of an average's members.
+
+    Parameters
+    ----------
+    table : DataFrame, views (or members) x classes (or one column)
+    """
+
+    table: Any
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
+        """Of multiple kernel learning (``weight_table()``), or of ``Auto...`` (weights of its members)."""
+        import pandas as pd
+
+        table = None
+        if hasattr(estimator, "weight_table"):
+            table = estimator.weight_table()
+        elif hasattr(estimator, "candidates_"):
+            table = pd.Series({name: row["weight"] for name, row in estimator.candidates_.items()})
+        if table is None:
+            kind = type(estimator).__name__
+            raise ValueError(f"{kind} learns no weights; MKLClassifier, AbsentMKLClassifier and Auto... do")
+        return cls(pd.DataFrame(table)).plot(ax)
+
+    def _figure_size(self) -> tuple[float, float]:
+        return 4.72, 0.8 + 0.16 * max(4, self.table.size + len(self.table))
+
+    def _draw(self, ax: Any) -> None:
+        _draw_bars(ax, self.table)
+        ax.set_xlabel("weight")
+        ax.set_xlim(left=0)
+
+
+@dataclass
+class ContributionDisplay(Display):
+    """What views add to decisions, class by class: mean sizes over samples, or of one sample.
+
+    Parameters
+    ----------
+    table : DataFrame, views x classes
+    label : str
+        What the numbers are.
+    """
+
+    table: Any
+    label: str = "contribution"
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, *, sample: Any = None, ax: Any = None) -> Self:
+        """Of :func:`absentia.inspection.contributions`.
+
+        Parameters
+        ----------
+        estimator : fitted classifier
+        X : Views or KernelViews
+            New samples.
+        sample : id, optional
+            One of them; by default the mean of absolute contributions over all.
+        """
+        from absentia.methods import inspection
+
+        if sample is not None:
+            rows = np.flatnonzero([one == sample for one in X.ids.tolist()])
+            if not rows.size:
+                raise ValueError(f"no sample {sample!r}; the first ids are {X.ids[:3].tolist()}")
+            X = X[rows]
+        long = inspection.contributions(estimator, X)
+        how = "share of the score" if "exact" in str(long.attrs.get("how", "")) else "change if left out"
+        if sample is None:
+            long["contribution"] = long["contribution"].abs()
+        mean = long.groupby(["view", "class"], sort=False)["contribution"].mean().unstack("class")
+        words = (
+            f"mean absolute contribution, {len(X)} samples" if sample is None else f"contribution, {sample}"
+        )
+        return cls(mean.reindex(list(X.names)).dropna(how="all"), f"{words} ({how})").plot(ax)
+
+    def _figure_size(self) -> tuple[float, float]:
+        return 4.72, 0.8 + 0.16 * max(4, self.table.size + len(self.table))
+
+    def _draw(self, ax: Any) -> None:
+        _draw_bars(ax, self.table)
+        ax.set_xlabel(self.label)
+
+
+@dataclass
+class ImportanceDisplay(Display):
+    """The features that count most, coloured by view.
+
+    Parameters
+    ----------
+    table : DataFrame
+        With columns view, feature and importance, the largest first.
+    """
+
+    table: Any
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, n: int = 20, ax: Any = None) -> Self:
+        """Of :func:`absentia.inspection.feature_importance`."""
+        from absentia.methods import inspection
+
+        return cls(inspection.feature_importance(estimator).nlargest(n, "importance")).plot(ax)
+
+    def _figure_size(self) -> tuple[float, float]:
+        return 4.72, 0.8 + 0.2 * len(self.table)
+
+    def _draw(self, ax: Any) -> None:
+        y = list_rows(ax, self.table["feature"])
+        views, code = write_classes(self.table["view"])
+        for i, view in enumerate(views):
+            own = code == i
+            ax.hlines(y[own], 0, self.table["importance"][own], color=color(i), linewidth=1.4)
+            ax.scatter(
+                self.table["importance"][own],
+                y[own],
+                s=26,
+                color=color(i),
+                marker=MARKERS[i % 8],
+                label=view,
+            )
+        ax.set_xlim(left=0)
+        ax.set_xlabel("importance")
+        ax.legend(frameon=False, loc="lower right")
+
+
+@dataclass
+class CalibrationDisplay(Display):
+    """Whether probabilities hold: how often a class came that was told with this probability, by pattern.
+
+    Parameters
+    ----------
+    curves : dict of str to DataFrame
+        By group of samples: columns told, came, low and high (95 %, Wilson) and n, a row for each bin.
+    """
+
+    curves: dict[str, Any]
+    _size = (4.0, 3.6)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, n_bins: int = 6, ax: Any = None) -> Self:
+        """Of a fitted classifier and samples that it has not seen."""
+        X.check_order(y)
+        groups = np.array([name_pattern(row, X.names) for row in X.observed])
+        proba = estimator.predict_proba(X)
+        return cls.from_predictions(y, proba, estimator.classes_, groups=groups, n_bins=n_bins, ax=ax)
+
+    @classmethod
+    def from_predictions(
+        cls, y: Any, proba: Any, classes: Any, *, groups: Any = None, n_bins: int = 6, ax: Any = None
+    ) -> Self:
+        """Of probabilities.
+
+        Parameters
+        ----------
+        y : array of shape (n_samples,)
+        proba : array of shape (n_samples, n_classes)
+        classes : array of shape (n_classes,)
+            What the columns are.  Of two, the second counts; of more, each against the rest.
+        groups : array of shape (n_samples,), optional
+            Curves of their own for those of at least 20 samples; smaller ones share one.
+        n_bins : int
+            Of as many samples each.
+        """
+        proba = np.asarray(proba, dtype=float)
+        truth = check_length(y, len(proba), "y")[:, None] == np.asarray(classes)[None]
+        if proba.shape[1] == 2:
+            proba, truth = proba[:, 1:], truth[:, 1:]
+        groups = (
+            np.full(len(proba), "all samples")
+            if groups is None
+            else check_length(groups, len(proba), "groups")
+        )
+        names, counts = np.unique(groups, return_counts=True)
+        large = names[counts >= _MIN_GROUP][np.argsort(-counts[counts >= _MIN_GROUP], kind="stable")]
+        rows = {str(name): groups == name for name in large[:4]}
+        rest = ~np.isin(groups, large[:4])
+        if rest.any():
+            rows["other views" if rows else "all samples"] = rest
+        curves = {
+            f"{name} (n = {own.sum()})": _bin_probabilities(proba[own].ravel(), truth[own].ravel(), n_bins)
+            for name, own in rows.items()
+        }
+        return cls(curves).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        ax.plot([0, 1], [0, 1], color="0.6", linewidth=1, linestyle=":")
+        for i, (name, curve) in enumerate(self.curves.items()):
+            error = [curve["came"] - curve["low"], curve["high"] - curve["came"]]
+            ax.errorbar(
+                curve["told"],
+                curve["came"],
+                error,
+                color=color(i),
+                marker=MARKERS[i],
+                ms=4,
+                lw=1.2,
+                elinewidth=0.7,
+                label=name,
+            )
+        ax.set(
+            xlim=(-0.02, 1.02),
+            ylim=(-0.02, 1.02),
+            xlabel="predicted probability",
+            ylabel="how often it was right",
+        )
+        clear_spines(ax)
+        ax.legend(frameon=False, fontsize="small", loc="upper left")
+
+
+def _bin_probabilities(proba: Array, truth: Array, n_bins: int) -> Any:
+    """Bins of as many probabilities each: mean, share of hits, Wilson's interval."""
+    import pandas as pd
+    from scipy.stats import binomtest
+
+    rows = []
+    for own in np.array_split(np.argsort(proba, kind="stable"), min(n_bins, len(proba))):
+        hits = int(truth[own].sum())
+        ends = binomtest(hits, len(own)).proportion_ci(method="wilson")
+        rows.append((proba[own].mean(), hits / len(own), ends.low, ends.high, len(own)))
+    return pd.DataFrame(rows, columns=["told", "came", "low", "high", "n"])
+
+
+@dataclass
+class CoverageDisplay(Display):
+    """What prediction sets promise and reach, by pattern.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As ``ConformalSets.coverage_by_pattern`` gives it.
+    """
+
+    table: Any
+
+    @classmethod
+    def from_estimator(
+        cls, sets: Any, X: Any, y: Any, *, coverage: float | None = None, ax: Any = None
+    ) -> Self:
+        """Of fitted :class:`absentia.ConformalSets` and samples that they have not seen."""
+        return cls(sets.coverage_by_pattern(X, y, coverage)).plot(ax)
+
+    def _figure_size(self) -> tuple[float, float]:
+        return 5.6, 1.1 + 0.26 * max(2, len(self.table))
+
+    def _draw(self, ax: Any) -> None:
+        table = self.table
+        y = list_rows(ax, (f"{row['pattern']} (n = {row['n']})" for _, row in table.iterrows()))
+        draw_intervals(ax, y, table["reached"], table["low"], table["high"])
+        ax.axvline(table["promised"].iloc[0], color=color(1), linewidth=1, linestyle="--", label="promised")
+        ax.set_xlim(-0.02, 1.02)
+        ax.set_xlabel("coverage reached, 95 % interval")
+        ax.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1))
+
+
+@dataclass
+class SurvivalDisplay(Display):
+    """Kaplan-Meier curves with 95 % bands.
+
+    Parameters
+    ----------
+    curves : dict of str to KaplanMeier
+        By group.
+    p : float, optional
+        Of the log-rank test between the groups.
+    """
+
+    curves: dict[str, Any]
+    p: float | None = None
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, n_groups: int = 3, ax: Any = None) -> Self:
+        """Samples in groups of as many each by predicted risk; they must be new to the estimator."""
+        risk = np.asarray(estimator.predict(X), dtype=float)
+        rank = np.empty(len(risk), int)
+        rank[np.argsort(risk, kind="stable")] = np.arange(len(risk))
+        words = {2: ["low", "high"], 3: ["low", "middle", "high"]}.get(n_groups)
+        words = words or [str(i + 1) for i in range(n_groups)]
+        groups = np.array([f"{words[i]} risk" for i in rank * n_groups // len(risk)])
+        return cls.from_times(y, groups, order=[f"{word} risk" for word in words], ax=ax)
+
+    @classmethod
+    def from_times(
+        cls, y: Any, groups: Any = None, *, order: Sequence[str] | None = None, ax: Any = None
+    ) -> Self:
+        """Of times and events, by groups.
+
+        Parameters
+        ----------
+        y : times and events, as :class:`absentia.AbsentSurvival` takes them
+        groups : array of shape (n_samples,), optional
+        order : sequence of str, optional
+            Of the groups; by default sorted.
+        """
+        time, event = as_survival(y)
+        groups = (
+            np.full(len(time), "all")
+            if groups is None
+            else check_length(groups, len(time), "groups").astype(str)
+        )
+        names = list(order or np.unique(groups))
+        curves = {
+            f"{name} (n = {own.sum()})": kaplan_meier(time[own], event[own])
+            for name, own in ((name, groups == name) for name in names)
+            if own.any()
+        }
+        p = log_rank(time, event, groups).pvalue if len(curves) > 1 else None
+        return cls(curves, p).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        for i, (name, curve) in enumerate(self.curves.items()):
+            times = np.r_[0.0, curve.times]
+            lines = [np.r_[1.0, values] for values in (curve.survival, curve.low, curve.high)]
+            style = ("-", "--", ":", "-.")[i % 4]
+            ax.step(times, lines[0], where="post", color=color(i), linestyle=style, label=name)
+            ax.fill_between(times, lines[1], lines[2], step="post", color=color(i), alpha=0.15, linewidth=0)
+        ax.set(xlim=(0, None), ylim=(0, 1.02), xlabel="time", ylabel="share without event")
+        clear_spines(ax)
+        title = (
+            None if self.p is None else f"log-rank p {'< 0.001' if self.p < 0.001 else f'= {self.p:.2g}'}"
+        )
+        ax.legend(frameon=False, title=title, fontsize="small")
+
+
+@dataclass
+class PlanDisplay(Display):
+    """What to measure next: expected gain against what it costs, the best first.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As :func:`absentia.inspection.plan` gives it.
+    """
+
+    table: Any
+
+    @classmethod
+    def from_plan(cls, table: Any, *, ax: Any = None) -> Self:
+        """Of the table of :func:`absentia.inspection.plan`, or the one ``absentia plan`` writes."""
+        missing = [name for name in ("view", "cumulative cost", "cumulative gain") if name not in table]
+        if missing:
+            raise ValueError(
+                f"the table has no column {missing[0]!r}; one that absentia plan writes is wanted"
+            )
+        if not len(table):
+            raise ValueError("the plan is empty: no absent view is expected to help")
+        return cls(table).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        cost, gain = (self.table[f"cumulative {what}"].to_numpy(float) for what in ("cost", "gain"))
+        ax.plot(np.r_[0, cost], np.r_[0, gain], color=PRESENT, linewidth=1)
+        views, code = write_classes(self.table["view"])
+        for i, view in enumerate(views):
+            own = code == i
+            ax.scatter(
+                cost[own],
+                gain[own],
+                s=18,
+                color=color(i),
+                marker=MARKERS[i % 8],
+                label=f"{view} ({own.sum()})",
+                zorder=3,
+            )
+        ax.set(xlim=(0, None), ylim=(0, None), xlabel="cost")
+        ax.set_ylabel("expected rise of the probability\nof the right class, summed")
+        clear_spines(ax)
+        ax.legend(frameon=False, title="measure")
