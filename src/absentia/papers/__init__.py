@@ -27,5 +27,5 @@ from absentia.papers._pages import (
     write_records,
 )
 from absentia.papers._simulated import make_matrix_addition, make_width_views
-from absentia.papers._summary import Cell, Summary, summarise
+from absentia.papers._summary import Cell, Summary, add_counts, describe_counts, summarise
 from absentia.papers.protocols import Reproduction, missing_data

@@ -21,58 +21,50 @@ from absentia.core.svg import Markup, fill
 from absentia.papers import Cell as Result
 from absentia.papers import Measure, Summary, chart_svg, list_papers
 
-_VERDICTS = {
-    "reproduced": "reproduced within error",
-    "exceeded": "better than published",
-    "not reproduced": "not reproduced",
-    "not run": "not run",
-}
 _STYLE = """
 td { vertical-align: top; }
 .figure small { display: block; color: var(--soft); font-size: .75rem; }
-.is-reproduced { color: var(--accent); }
-.is-exceeded { color: var(--c3); }
-.is-not { color: var(--amber); }
+.is-agrees { color: var(--accent); }
+.is-better { color: var(--c3); }
+.is-worse, .is-differs { color: var(--amber); }
 .like { text-decoration: underline; text-underline-offset: .2em; }
 .drawn svg { max-width: 100%; height: auto; }
 """
 
 
-def render_reproduction(summary: Summary, quick: bool = False) -> str:
+def render_reproduction(summary: Summary) -> str:
     """The page as HTML."""
     sections = [
         _make_picture_section(summary),
         _make_tables_section(summary),
         _make_claims_section(summary),
+        _make_comment_section(summary),
         _make_departures_section(summary),
         _make_provenance_section(summary),
     ]
-    story = _make_story(summary, quick)
+    story = _make_story(summary)
     return render_page(
         "reproduction", story, _list_figures(summary), sections, sheet="comparison.css", style=_STYLE
     )
 
 
-def _make_story(summary: Summary, quick: bool) -> SimpleNamespace:
+def _make_story(summary: Summary) -> SimpleNamespace:
     """What the head of the page needs."""
     experiment = summary.experiment
     cited = next((p.citation for p in list_papers() if p.key == experiment.paper), experiment.paper)
-    warnings = ["This was a run in small: its numbers say only that everything runs."] if quick else []
-    if summary.failures:
-        warnings.append(f"{len(summary.failures)} trials failed, the first: {summary.failures[0]}")
-    words = f"{experiment.place} of {cited.replace('*', '')} {summary.verdict}"
+    failed = [f"{len(summary.failures)} trials failed, the first: {one}" for one in summary.failures[:1]]
     return SimpleNamespace(
         title=f"{experiment.name}: {experiment.what}",
-        summary=" ".join([words, *experiment.why]),
-        warnings=warnings,
+        summary=f"{experiment.place} of {cited.replace('*', '')} {summary.verdict}",
+        warnings=failed,
     )
 
 
 def _list_figures(summary: Summary) -> list[tuple[str, str]]:
-    figures = [(format_number(n), _VERDICTS[word]) for word, n in summary.counts.items() if n]
-    if summary.claims:
-        held = sum(claim.verdict == "holds" for claim in summary.claims)
-        figures.append((f"{held} of {len(summary.claims)}", "claims of the paper hold"))
+    proposed = {} if summary.quick else summary.counts["proposed"]
+    figures = [(format_number(n), f"of the proposed methods: {word}") for word, n in proposed.items() if n]
+    if summary.claims_told:
+        figures.append((f"{summary.claims_held} of {summary.claims_told}", "claims of the paper hold"))
     return [*figures[:3], (format_number(summary.trials), f"trials, {summary.cpu:.0f} CPU seconds")]
 
 
@@ -95,7 +87,8 @@ def _make_tables_section(summary: Summary) -> Section | None:
         blocks.append(note("† is given what is hidden from the others; shown beside, not counted."))
     lead = (
         "Our number, below it its standard error; then the paper's number, the difference, and what that "
-        "comes to: reproduced if it agrees to the last printed digit or within two standard errors."
+        "comes to: it agrees if it is so to the last printed digit or within two standard errors of the "
+        "difference, the printed spread included. Nothing is judged by fewer than five repeats."
     )
     return Section("tables", "Tables", "Ours, and the paper's", lead, blocks)
 
@@ -127,7 +120,8 @@ def _make_cell(result: Result, measure: Measure) -> Cell:
     if result.published is not None and result.published.text:
         template = '{}<small>paper {}</small><small class="is-{}">{} {}</small>'
         verdict, difference = result.verdict, write(result.difference, "+")
-        content = fill(template, content, result.published.text, verdict.split(" ")[0], difference, verdict)
+        said = f"{verdict}: {result.reason}" if result.reason else verdict
+        content = fill(template, content, result.published.text, verdict.split(" ")[0], difference, said)
     return Cell(content)
 
 
@@ -151,6 +145,13 @@ def _make_claim_row(claim: Any) -> Row:
     return Row([claim.words, *numbers, str(claim.pairs), claim.verdict])
 
 
+def _make_comment_section(summary: Summary) -> Section | None:
+    if summary.comment is None:
+        return None
+    blocks = [fill("<p>{}</p>", sentence) for sentence in summary.comment.words]
+    return Section("comment", "Comment", f"Our comment, {summary.comment.date}", blocks=blocks)
+
+
 def _make_departures_section(summary: Summary) -> Section | None:
     departures = summary.experiment.departures
     if not departures:
@@ -166,7 +167,7 @@ def _make_provenance_section(summary: Summary) -> Section:
     repeats = f"{summary.trials} trials, {summary.repeats} repeat{'' if summary.repeats == 1 else 's'}"
     if experiment.full_repeats != experiment.repeats:
         repeats += f"; the paper's number of repeats: --repeats {experiment.full_repeats}"
-    words = f"{repeats}. Standard errors are over repeats; with one repeat over views or classes."
+    words = f"{repeats}. Standard errors are over repeats."
     facts = [(method, f"source {version}") for method, version in summary.versions.items()]
     facts += [(name, f"{spent:.3g} CPU seconds a trial") for name, spent in summary.seconds.items()]
     code = '<div class="code"><pre tabindex="0"><code>absentia reproduce {}</code></pre></div>'
