@@ -35,6 +35,7 @@ _VERBS = {
     "fit": "Learn to classify samples from the views they have, and write the model.",
     "predict": "Classify new samples from the views they have and write a table.",
     "plan": "Say which absent views to measure for which samples, the most gain for the cost first.",
+    "cite": "Print BibTeX of the papers that methods are from, and of absentia.",
     "reproduce": "Run a table or figure of the papers again, our numbers beside the published ones.",
 }
 
