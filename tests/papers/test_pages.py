@@ -10,6 +10,7 @@ import pytest
 from absentia.experiment.engine import Record
 from absentia.files import FileError
 from absentia.papers import (
+    _charts,
     _pages,
     chart_svg,
     describe_versions,
@@ -254,3 +255,30 @@ def test_several_measures_have_panels_of_their_own(tmp_path):
     svg = chart_svg(summarise(small, all_of_them))
     ET.fromstring(svg)
     assert re.findall(r'class="t"[^>]*>([^<]+)<', svg) == ["error", "loss"]
+
+
+def test_errors_over_repeats_are_drawn_and_axes_have_names_and_round_ticks(tmp_path):
+    small = experiment(tmp_path, TEXT + CHART + 'label = "share hidden"\n')
+    svg = chart_svg(summarise(small, records(small)))
+    bars = re.findall(r'<line class="error c\d" x1="([\d.]+)" y1="([\d.]+)" x2="\1" y2="([\d.]+)"', svg)
+    assert len(bars) == 6  # three methods at two levels; the oracle's five numbers are the same
+    assert all(float(low) > float(high) for _, low, high in bars)
+    assert ">share hidden<" in svg
+    assert ">error<" in svg
+    assert [tick for tick in ("0.2", "0.4", "0.6") if f">{tick}<" in svg] == ["0.2", "0.4", "0.6"]
+    once = [one for one in records(small) if one["trial"]["repeat"] == 0]
+    assert "error c" not in chart_svg(summarise(small, once))
+
+
+def test_a_method_has_one_colour_and_its_variants_have_dashes():
+    looks = _charts._line_classes(
+        ["CVKT", "MKC", "CVKT, ridge", "C-AMKL", "C-AMKL as printed", "average kernel"]
+    )
+    assert looks == {
+        **{"CVKT": "c0 d0", "CVKT, ridge": "c0 d1", "MKC": "c1 d0"},
+        **{"C-AMKL": "c2 d0", "C-AMKL as printed": "c2 d1", "average kernel": "c3 d0"},
+    }
+    for one in list_experiments().values():
+        looks = _charts._line_classes([column.name for column in one.columns])
+        if one.chart:
+            assert len(set(looks.values())) == len(looks), one.name

@@ -7,6 +7,7 @@ function of records alone.
 Everything here is written with the public names of absentia, and shows that these are enough.
 """
 
+from absentia.papers._charts import chart_svg
 from absentia.papers._experiment import (
     Experiment,
     Measure,
@@ -19,7 +20,6 @@ from absentia.papers._fetching import CATALOGUE, fetch
 from absentia.papers._loaders import load_yeast_kernels
 from absentia.papers._pages import (
     as_mappings,
-    chart_svg,
     describe_versions,
     markdown,
     read_records,

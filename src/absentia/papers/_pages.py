@@ -1,29 +1,18 @@
 """Records of a run in a file beside the documentation, and pages that are made from these files alone.
 
-A page in Markdown has tables with the paper's numbers in brackets, claims, departures and versions; a chart
-is an SVG that stands alone: lines over a factor of the design, a small panel for each value of another.
+A page in Markdown has tables with the paper's numbers in brackets, claims, departures and versions.
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from absentia.core.svg import Frame, Markup, element, fill, line_class, text, widen
 from absentia.experiment.engine import Record
 from absentia.files import FileError, write_atomically
-from absentia.papers._experiment import (
-    KINDS,
-    Chart,
-    Experiment,
-    Measure,
-    Observed,
-    list_experiments,
-    list_papers,
-)
+from absentia.papers._charts import chart_svg
+from absentia.papers._experiment import KINDS, Experiment, Measure, list_experiments, list_papers
 from absentia.papers._summary import (
     KIND_NOUNS,
     VERDICTS,
@@ -317,75 +306,3 @@ def _made(summary: Summary) -> Iterator[str]:
     yield f"\nCPU seconds of a trial, all of it counted: {seconds}."
     versions = ", ".join(f"{method} `{version}`" for method, version in summary.versions.items())
     yield f"\nSource of the methods involved: {versions}."
-
-
-# ---------------------------------------------------------------------------------------------- charts
-
-_WIDTH, _HEIGHT, _ACROSS = 300, 228, 3  # pixels of a panel, and panels side by side
-_MARGINS = (44.0, 10.0, 26.0, 48.0)
-_COLOURS = ("#1b6ca8", "#d1495b", "#2e8b57", "#e0902f", "#7b4fa3", "#666666", "#17a2a2", "#a0522d")
-_STYLE = (
-    "text{font:11px system-ui,sans-serif;fill:#333}.t{font-weight:600}.grid{stroke:#ddd}.axis{stroke:#999}"
-    "path{fill:none;stroke:currentColor;stroke-width:1.8}.d1{stroke-dasharray:5 3}.d2{stroke-dasharray:2 2}"
-    + "".join(f".c{i}{{color:{colour}}}" for i, colour in enumerate(_COLOURS))
-    + "@media(prefers-color-scheme:dark){text{fill:#ddd}.grid{stroke:#444}}"
-)
-
-
-class _Point(NamedTuple):
-    panel: str
-    column: str
-    x: float
-    y: float
-
-
-def chart_svg(summary: Summary) -> str:
-    """The picture of an experiment that has a chart."""
-    experiment, chart = summary.experiment, summary.experiment.chart
-    assert chart is not None
-    points = _average_points(experiment, chart, summary.observed)
-    panels = list(dict.fromkeys(point.panel for point in points))
-    columns = [c.name for c in experiment.columns if any(p.column == c.name for p in points)]
-    n_down = -(-len(panels) // _ACROSS)
-    width = min(_ACROSS, max(1, len(panels))) * _WIDTH
-    height = n_down * _HEIGHT + -(-len(columns) // 4) * 18 + 8
-    parts = [element("title", experiment.what), element("style", Markup(_STYLE))]
-    for i, panel in enumerate(panels):
-        inside = _draw_panel(panel, [p for p in points if p.panel == panel], columns, chart.label)
-        place = f"translate({i % _ACROSS * _WIDTH} {i // _ACROSS * _HEIGHT})"
-        parts.append(element("g", inside, transform=place))
-    for i, name in enumerate(columns):
-        x, y = 12 + i % 4 * (width - 12) // 4, n_down * _HEIGHT + 14 + i // 4 * 18
-        swatch = element("path", d=f"M{x} {y - 4}h18", class_=line_class(i, len(_COLOURS)))
-        parts += [swatch, text(x + 24, y, name)]
-    box = f"0 0 {width} {height}"
-    xmlns = "http://www.w3.org/2000/svg"
-    return Markup(element("svg", *parts, xmlns=xmlns, viewBox=box, width=width, role="img") + "\n")
-
-
-def _average_points(experiment: Experiment, chart: Chart, observed: Sequence[Observed]) -> list[_Point]:
-    """Means over repeats, and over parts that have no panel of their own."""
-    values: dict[tuple[str, str, float], list[float]] = {}
-    for score in observed:
-        if score.measure not in chart.measures:
-            continue
-        panel = experiment.word(score.setting.get(chart.panel, ""))
-        if len(chart.measures) > 1:
-            panel = f"{panel}, {score.measure}" if panel else score.measure
-        place = panel, score.column, float(score.setting[chart.x])
-        values.setdefault(place, []).append(score.value)
-    return [_Point(*place, float(np.mean(scores))) for place, scores in values.items()]
-
-
-def _draw_panel(title: str, points: Sequence[_Point], columns: Sequence[str], label: str) -> Markup:
-    x_range, y_range = widen(p.x for p in points), widen(p.y for p in points)
-    frame = Frame.make((_WIDTH, _HEIGHT), x_range, y_range, _MARGINS)
-    x_ticks = {x: f"{x:g}" for x in sorted({p.x for p in points})}
-    y_ticks = {float(y): f"{y:.3g}" for y in np.linspace(*y_range, 4)}
-    parts = [text(_MARGINS[0], 16, title, class_="t"), frame.axes(x_ticks, y_ticks, label)]
-    for i, name in enumerate(columns):
-        places = sorted((p.x, p.y) for p in points if p.column == name)
-        if places:
-            drawn = element("title", name)
-            parts.append(element("path", drawn, d=frame.path(places), class_=line_class(i, len(_COLOURS))))
-    return fill("{}", parts)
