@@ -83,7 +83,7 @@ def as_printed(name: str) -> Any:
     Examples
     --------
     >>> as_printed("PCA-MKMC")
-    MKMC(algorithm='paper', covariance='pca', n_components='gk')
+    MKMC(algorithm='paper', n_components='gk')
     >>> as_printed("mf-mkl").steps[0][1]
     MeanFill()
     """
