@@ -26,6 +26,8 @@ from absentia.methods._intervals import CompletionIntervals as CompletionInterva
 from absentia.methods._intervals import calibrate_completer as calibrate_completer
 from absentia.methods._values import CompletedValues as CompletedValues
 from absentia.methods._values import complete_values as complete_values
+from absentia.methods.catalogue import as_printed as as_printed
+from absentia.methods.citations import cite as cite
 from absentia.methods.completion import CVKT as CVKT
 from absentia.methods.completion import MKC as MKC
 from absentia.methods.completion import MKMC as MKMC

@@ -100,7 +100,7 @@ def test_a_cell_of_mkmc_mfeat(data_folder):
     data = datasets.load_benchmark("mfeat", data_folder)
     y = np.asarray(data.target)
     rows = np.sort(np.concatenate([np.flatnonzero(y == digit)[:40] for digit in range(10)]))
-    kernels = ViewKernels().fit_transform(data.views[rows])
+    kernels = ViewKernels(clip=None).fit_transform(data.views[rows])
     labels = y[rows][:, None] == np.arange(10)
     rng = np.random.default_rng([0, 0, 200])
     keep = missingness.fixed_per_view(kernels, 0.2, random_state=rng)

@@ -13,7 +13,7 @@ from helpers.small_experiment import TEXT, experiment
 
 def test_a_file_becomes_an_experiment(tmp_path):
     small = experiment(tmp_path)
-    assert (small.name, small.paper, small.repeats) == ("small", "mkmc", 3)
+    assert (small.name, small.paper, small.repeats) == ("small", "mkmc", 5)
     assert [column.name for column in small.columns] == ["zero", "mean", "entries", "oracle"]
     assert small.columns[2].parameters == {"of": "entries"}
     found = small.measure("error").published
@@ -21,6 +21,22 @@ def test_a_file_becomes_an_experiment(tmp_path):
     assert ("half missing", "M") not in found
     assert found["0.25 missing", "M"].spread == 0.1
     assert list(small.settings()) == [{"level": 0.25}, {"level": 0.5}]
+    assert [small.kind_of(column) for column in small.columns] == ["baseline", "proposed", "", ""]
+
+
+def test_columns_are_of_the_kinds_of_their_paper_unless_the_file_says_others(tmp_path):
+    text = TEXT.replace('[kinds]\nproposed = ["M"]\nbaseline = ["Z"]\n', "")
+    for ours, of_paper in {"Z": "zero-SVM", "M": "PCA-K"}.items():
+        text = text.replace(f'beside = "{ours}"', f'beside = "{of_paper}"').replace(
+            f"| {ours}", f"| {of_paper}"
+        )
+    small = experiment(tmp_path, text)
+    assert [small.kind_of(column) for column in small.columns[:2]] == ["baseline", "proposed"]
+
+
+def test_a_star_says_that_a_number_follows_from_others():
+    found = module._parse_published("1.000±0.000*")
+    assert (found.text, found.value, found.follows) == ("1.000±0.000", 1.0, True)
 
 
 def test_rows_are_named_by_factors_and_parts(tmp_path):
@@ -64,6 +80,10 @@ def test_printed_numbers_keep_their_digits(text, value, spread, decimals):
         ('"{level} missing"', '"{share} missing"', "'share' is no factor of the design"),
         ('beside = "M"', "", "no column stands beside the published 'M'"),
         ("| 0.40±0.10", "| 0.4x", "'0.4x' is no number"),
+        ("| 0.40±0.10", "| 0.4**", "is no number"),
+        ('proposed = ["M"]', "", "it is not said what the published 'M' is"),
+        ('proposed = ["M"]', 'proposes = ["M"]', "did you mean proposed"),
+        ("[quick]", '[comment]\nwords = ["x"]\n\n[quick]', "missing 2 required"),
         ("half missing | 0.60 | -", "half missing | 0.60", "has 2 cells, the first 3"),
         ('better = "lower"', 'better = "less"', "better is 'higher', 'lower' or 'neither'"),
         ('second = "zero"', 'second = "nobody"', "a claim is about 'nobody'"),

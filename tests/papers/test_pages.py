@@ -10,6 +10,7 @@ import pytest
 from absentia.experiment.engine import Record
 from absentia.files import FileError
 from absentia.papers import (
+    _charts,
     _pages,
     chart_svg,
     describe_versions,
@@ -66,12 +67,10 @@ def test_pages_and_index_are_made_from_what_is_kept(tmp_path, only_small):
     kept(tmp_path, only_small)
     pages = render_pages(tmp_path)
     assert list(pages) == ["small.svg", "small.md", "index.md"]
+    assert "**Of 2 numbers of the proposed methods 1 agree, 1 not run.**" in pages["index.md"]
+    assert "| baselines | 1 |  | 1 |  |  | 1 | 3 |" in pages["index.md"]
     assert (
-        "**5 published numbers: 2 reproduced, 0 exceeded, 1 not reproduced, 2 not run.**"
-        in pages["index.md"]
-    )
-    assert (
-        "| Table 1 | [a small one](small.md) | 2 |  | 1 | 2 | 1 of 2 | mostly reproduced |"
+        "| Table 1 | [a small one](small.md) | 1 agrees, 1 not run | 1 agrees, 1 worse here, 1 not run | 1 of 2 |"
         in pages["index.md"]
     )
 
@@ -96,7 +95,7 @@ def test_records_may_be_kept_by_another_experiment(tmp_path, only_small, monkeyp
     page = render_pages(tmp_path)["other.md"]
     assert "| 0.25 gone | 0.50 (0.50) ≡ | **0.32** (0.40±0.10) = |" in page
     assert "CVKT" not in page  # no column of this one
-    assert "12 trials" in page
+    assert "20 trials" in page
 
 
 def test_records_of_other_versions_are_said_to_be(tmp_path, only_small, monkeypatch):
@@ -130,6 +129,33 @@ def test_committed_records_are_of_one_version_each_and_of_full_runs():
         assert all(len(several) == 1 for several in versions.values()), (path.name, versions)
 
 
+def test_our_comment_is_shown_below_the_numbers_of_its_records_alone(tmp_path):
+    small = experiment(tmp_path)
+    of = summarise(small, records(small)).trials_hash
+    comment = f'\n[comment]\ndate = 2026-11-18\nof = "{of}"\nwords = ["Because."]\n'
+    text = page(tmp_path, TEXT + comment)
+    assert text.index("## Claims") < text.index("## Our comment, 2026-11-18\n\nBecause.")
+    assert "Because" not in page(tmp_path, TEXT + comment, quick=True)
+
+
+@pytest.mark.slow
+def test_committed_comments_are_of_the_committed_records():
+    for name, one in list_experiments().items():
+        stored = _pages._stored_records(DOCS, one)
+        if one.comment and stored:
+            of = summarise(one, stored.records).trials_hash
+            assert one.comment.of == of, (
+                f"experiments/{name}.toml: the comment was written of other records; read it against "
+                f'the numbers, then set its date, and of = "{of}"'
+            )
+
+
+def test_the_readme_has_the_sentence_of_the_index():
+    sentence = (DOCS / "index.md").read_text(encoding="utf-8").split("**")[1]
+    assert sentence.startswith("Of ")
+    assert sentence in " ".join((DOCS.parents[1] / "README.md").read_text(encoding="utf-8").split())
+
+
 @pytest.mark.slow
 def test_the_index_lists_every_place_of_every_paper():
     text = render_pages(DOCS)["index.md"]
@@ -143,9 +169,9 @@ def test_the_index_lists_every_place_of_every_paper():
 # -------------------------------------------------------------------------------- Markdown
 
 
-def page(tmp_path, text=TEXT, **options):
+def page(tmp_path, text=TEXT, quick=False, picture=""):
     small = experiment(tmp_path, text)
-    return markdown(summarise(small, records(small)), **options)
+    return markdown(summarise(small, records(small), quick), picture)
 
 
 def test_tables_have_both_numbers_marks_and_signs(tmp_path):
@@ -153,30 +179,27 @@ def test_tables_have_both_numbers_marks_and_signs(tmp_path):
     assert "|  | zero | mean | entries | oracle† |" in text
     assert "| 0.25 missing | 0.50 (0.50) ≡ | **0.32** (0.40±0.10) = | " in text
     assert "| half missing | 0.71 (0.60) − | **0.41** | <u>0.41</u> | - |" in text
-    assert "| half missing | zero | 0.60 | 0.71 | 0.01 | +0.11 | not reproduced |" in text
+    assert "| half missing | zero | 0.60 | 0.71 | 0.00 | +0.11 | worse here |" in text
     assert "| more missing | mean | 0.60 | - | - | - | not run |" in text
 
 
 def test_the_page_says_what_came_of_it_how_and_from_what(tmp_path):
-    text = page(
-        tmp_path,
-        TEXT.replace('departures = ["It is small."]', 'departures = ["It is small."]\nwhy = ["Because."]'),
-    )
-    assert (
-        "**Of 5 published numbers 2 reproduced, 1 not reproduced, 2 not run. Of 2 claims 1 holds.**\nBecause."
-        in text
-    )
+    text = page(tmp_path)
+    assert "**Of 2 numbers of the proposed methods 1 agree, 1 not run. Of 3 numbers of baselines" in text
     assert "* It is small." in text
     assert "$ absentia reproduce small --repeats 10" in text
     assert "MeanFill `of MeanFill`, ZeroFill `of ZeroFill`" in text
     assert "† is told what is hidden" in text
-    assert "21 trials, 3 repeats, 42 CPU seconds" in text
+    assert "35 trials, 5 repeats, 70 CPU seconds" in text
     assert "| mean beats zero | +0.1 | +0.24" in text
-    assert "| 0.027 | 6 | holds |" in text
+    assert "| 0.02 | 10 | holds |" in text
 
 
 def test_a_small_run_says_so_and_a_picture_is_shown(tmp_path):
-    assert "**A run in small" in page(tmp_path, quick=True)
+    small = page(tmp_path, quick=True)
+    assert "**A run in small: it shows that everything runs, and nothing is judged.**" in small
+    assert "half missing | zero | 0.60 | 0.71 | 0.00 | +0.11 | not comparable: a run in small |" in small
+    assert "Of 2" not in small
     assert "A run in small" not in page(tmp_path)
     assert "![a small one](small.svg)" in page(tmp_path, picture="small.svg")
 
@@ -232,3 +255,30 @@ def test_several_measures_have_panels_of_their_own(tmp_path):
     svg = chart_svg(summarise(small, all_of_them))
     ET.fromstring(svg)
     assert re.findall(r'class="t"[^>]*>([^<]+)<', svg) == ["error", "loss"]
+
+
+def test_errors_over_repeats_are_drawn_and_axes_have_names_and_round_ticks(tmp_path):
+    small = experiment(tmp_path, TEXT + CHART + 'label = "share hidden"\n')
+    svg = chart_svg(summarise(small, records(small)))
+    bars = re.findall(r'<line class="error c\d" x1="([\d.]+)" y1="([\d.]+)" x2="\1" y2="([\d.]+)"', svg)
+    assert len(bars) == 6  # three methods at two levels; the oracle's five numbers are the same
+    assert all(float(low) > float(high) for _, low, high in bars)
+    assert ">share hidden<" in svg
+    assert ">error<" in svg
+    assert [tick for tick in ("0.2", "0.4", "0.6") if f">{tick}<" in svg] == ["0.2", "0.4", "0.6"]
+    once = [one for one in records(small) if one["trial"]["repeat"] == 0]
+    assert "error c" not in chart_svg(summarise(small, once))
+
+
+def test_a_method_has_one_colour_and_its_variants_have_dashes():
+    looks = _charts._line_classes(
+        ["CVKT", "MKC", "CVKT, ridge", "C-AMKL", "C-AMKL as printed", "average kernel"]
+    )
+    assert looks == {
+        **{"CVKT": "c0 d0", "CVKT, ridge": "c0 d1", "MKC": "c1 d0"},
+        **{"C-AMKL": "c2 d0", "C-AMKL as printed": "c2 d1", "average kernel": "c3 d0"},
+    }
+    for one in list_experiments().values():
+        looks = _charts._line_classes([column.name for column in one.columns])
+        if one.chart:
+            assert len(set(looks.values())) == len(looks), one.name

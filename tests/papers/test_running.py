@@ -25,10 +25,12 @@ def counted(monkeypatch):
 
 def test_every_combination_is_a_trial(tmp_path):
     work = Reproduction(experiment(tmp_path), tmp_path / "out")
-    assert len(work.trials) == 3 * 2 * 4
+    assert len(work.trials) == 5 * 2 * 4
     key = work.trials[0].key
     assert (key["level"], key["repeat"], key["method"], key["parameters"]) == (0.25, 0, "ZeroFill", {})
-    assert [trial.key["repeat"] for trial in work.trials] == [0] * 8 + [1] * 8 + [2] * 8
+    assert [trial.key["repeat"] for trial in work.trials] == [
+        repeat for repeat in range(5) for _ in range(8)
+    ]
     assert "name" not in key
 
 
@@ -36,7 +38,7 @@ def test_columns_may_be_for_some_levels_only(tmp_path):
     text = TEXT.replace("leaks = true", "leaks = true\nonly = { level = [0.5] }")
     work = Reproduction(experiment(tmp_path, text), tmp_path / "out")
     assert {t.key["level"] for t in work.trials if t.key["method"] == "CVKT"} == {0.5}
-    assert len(work.trials) == 21
+    assert len(work.trials) == 35
 
 
 def test_what_was_done_is_not_done_again_and_failures_on_demand(tmp_path, counted):

@@ -7,6 +7,7 @@ function of records alone.
 Everything here is written with the public names of absentia, and shows that these are enough.
 """
 
+from absentia.papers._charts import chart_svg
 from absentia.papers._experiment import (
     Experiment,
     Measure,
@@ -19,7 +20,6 @@ from absentia.papers._fetching import CATALOGUE, fetch
 from absentia.papers._loaders import load_yeast_kernels
 from absentia.papers._pages import (
     as_mappings,
-    chart_svg,
     describe_versions,
     markdown,
     read_records,
@@ -27,5 +27,5 @@ from absentia.papers._pages import (
     write_records,
 )
 from absentia.papers._simulated import make_matrix_addition, make_width_views
-from absentia.papers._summary import Cell, Summary, summarise
+from absentia.papers._summary import Cell, Summary, add_counts, describe_counts, summarise
 from absentia.papers.protocols import Reproduction, missing_data

@@ -2,11 +2,14 @@
 
 A file has ``paper``, ``place`` and ``what``; ``protocol`` (which function does a trial) and ``[design]``,
 whose lists are crossed; ``[[columns]]`` (methods) and ``[[measures]]``, with the published numbers as a
-small text table.  ``[quick]`` replaces parts of the design by smaller ones.  ``unrun``
-says why there are no records of one; ``records`` names other experiments whose kept records have all of its
-trials.
+small text table.  ``[kinds]``, or the paper's, says which published columns are methods that the paper
+proposes, which it compares with, and which are baselines.  ``[quick]`` replaces parts of the design by
+smaller ones.  ``[comment]`` is what we say about the records that its ``of`` names, and about no others.
+``unrun`` says why there are no records of one; ``records`` names other experiments whose kept records have
+all of its trials.
 """
 
+import datetime
 import itertools
 import re
 import tomllib
@@ -21,6 +24,8 @@ from absentia.files import FileError
 from absentia.methods.base import check_name
 
 _Better = Literal["higher", "lower", "neither"]
+#: What a published number is about.  A statistic is of tests, whatever methods they compare.
+KINDS = ("proposed", "comparator", "baseline", "statistic")
 _NUMBER = re.compile(r"(-?(?:\d++(?:\.\d++)?|\.\d++))(?:\s*+(?:±|\+-)\s*+(\d++(?:\.\d++)?|\.\d++))?")
 _FIELD = re.compile(r"\{(\w+)\}")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
@@ -32,11 +37,15 @@ _PAPERS = "papers.toml"
 
 @dataclass(frozen=True)
 class Published:
-    """A number as it was printed, and what stands after its ± if anything does."""
+    """A number as it was printed, and what stands after its ± if anything does.
+
+    One that `follows`, by definition or from other printed numbers, is shown and not counted.
+    """
 
     text: str
     value: float
     spread: float | None
+    follows: bool = False
 
     @property
     def decimals(self) -> int:
@@ -80,6 +89,10 @@ class MethodColumn:
     leaks: bool = False
     only: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     instead: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def runs_in(self, setting: Mapping[str, Any]) -> bool:
+        """Whether it is tried where factors have these values."""
+        return all(setting[factor] in allowed for factor, allowed in self.only.items())
 
     def parameters_in(self, setting: Mapping[str, Any]) -> dict[str, Any]:
         """Its parameters where factors have these values.
@@ -128,8 +141,17 @@ class Chart:
 
 
 @dataclass(frozen=True)
+class Comment:
+    """What we say about records, when we said it, and a hash of the trials that we had before us."""
+
+    date: datetime.date
+    of: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Experiment:
-    """One table or figure."""
+    """One table or figure; `kinds` has what a published column is (:data:`KINDS`), by its name."""
 
     name: str
     paper: str
@@ -153,7 +175,8 @@ class Experiment:
     statistic: str = ""
     level: float = 0.05
     departures: tuple[str, ...] = ()
-    why: tuple[str, ...] = ()
+    comment: Comment | None = None
+    kinds: Mapping[str, str] = field(default_factory=dict)
     quick: Mapping[str, Any] = field(default_factory=dict)
 
     def reduced(self, quick: bool = False, repeats: int | None = None) -> "Experiment":
@@ -183,6 +206,10 @@ class Experiment:
         """A value of the design as it is written in tables."""
         text = f"{value:g}" if isinstance(value, float) else str(value)
         return self.names.get(text, text)
+
+    def kind_of(self, column: MethodColumn) -> str:
+        """What the published numbers beside a column are."""
+        return "statistic" if self.statistic else self.kinds.get(column.beside, "")
 
     def measure(self, name: str) -> Measure:
         return next(measure for measure in self.measures if measure.name == name)
@@ -238,8 +265,12 @@ def _make_experiment(name: str, content: dict[str, Any]) -> Experiment:
         "measures": tuple(_make_measure(one) for one in content.get("measures", ())),
         "claims": tuple(_make(Claim, "claim", one) for one in content.get("claims", ())),
     }
-    if "chart" in content:
-        parts["chart"] = _make(Chart, "chart", content["chart"])
+    for part, cls in {"chart": Chart, "comment": Comment}.items():
+        if part in content:
+            parts[part] = _make(cls, part, content[part])
+    parts["kinds"] = (
+        _read_kinds(content["kinds"]) if "kinds" in content else _kinds_of_paper(content["paper"])
+    )
     experiment: Experiment = _make(Experiment, "", {**content, **parts}, name=name)
     _check(experiment)
     return experiment
@@ -252,6 +283,17 @@ def _make(cls: Any, what: str, content: Mapping[str, Any], **more: Any) -> Any:
         if key not in known:
             raise ValueError(f"{what + ' ' if what else ''}{key!r} is not known; known are {sorted(known)}")
     return cls(**more, **{key: tuple(x) if isinstance(x, list) else x for key, x in content.items()})
+
+
+def _read_kinds(content: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Kinds by published column, of columns by kind."""
+    for kind in content:
+        check_name("kind", kind, KINDS[:-1])
+    return {column: kind for kind, columns in content.items() for column in columns}
+
+
+def _kinds_of_paper(key: str) -> Mapping[str, str]:
+    return next((paper.kinds for paper in list_papers() if paper.key == key), {})
 
 
 def _make_measure(content: Mapping[str, Any]) -> Measure:
@@ -274,17 +316,21 @@ def _read_table(text: str) -> Iterator[tuple[tuple[str, str], Published]]:
 
 
 def _parse_published(text: str) -> Published:
-    """A printed number.
+    """A printed number; a star after it says that it follows from others or by definition.
 
     Examples
     --------
     >>> _parse_published("0.010±0.003")
-    Published(text='0.010±0.003', value=0.01, spread=0.003)
+    Published(text='0.010±0.003', value=0.01, spread=0.003, follows=False)
+    >>> _parse_published("1.000*").follows
+    True
     """
-    match = _NUMBER.fullmatch(text.strip())
+    printed = text.strip().removesuffix("*")
+    match = _NUMBER.fullmatch(printed)
     if match is None:
         raise ValueError(f"{text!r} is no number; write 0.010 or 0.010±0.003, or - for none")
-    return Published(text, float(match[1]), None if match[2] is None else float(match[2]))
+    spread = None if match[2] is None else float(match[2])
+    return Published(printed, float(match[1]), spread, follows=printed != text.strip())
 
 
 def _check(experiment: Experiment) -> None:
@@ -323,7 +369,7 @@ def _check_quick(experiment: Experiment, columns: Sequence[str]) -> None:
 
 
 def _check_published(experiment: Experiment) -> None:
-    """Every published column stands beside one of ours."""
+    """Every published column stands beside one of ours, and is known to be of some kind."""
     beside = {column.beside for column in experiment.columns}
     for measure in experiment.measures:
         missing = sorted({column for _, column in measure.published} - beside)
@@ -331,6 +377,12 @@ def _check_published(experiment: Experiment) -> None:
             raise ValueError(
                 f"{measure.name}: no column stands beside the published {missing[0]!r}; say beside = ..."
             )
+        for _, column in measure.published:
+            if not experiment.statistic and column not in experiment.kinds:
+                raise ValueError(
+                    f"{measure.name}: it is not said what the published {column!r} is; add a table [kinds] "
+                    f"with lists of columns by kind: {', '.join(KINDS[:-1])}"
+                )
 
 
 # ---------------------------------------------------------------------------------------------- listing
@@ -345,6 +397,7 @@ class _Paper:
     citation: str
     places: tuple[str, ...]
     others: dict[str, str]
+    kinds: dict[str, str]
 
 
 def _find_folder() -> Path:
@@ -376,7 +429,12 @@ def list_papers() -> Sequence[_Paper]:
     content = tomllib.loads((_find_folder() / _PAPERS).read_text(encoding="utf-8"))
     return [
         _Paper(
-            key, paper["short"], paper["citation"], tuple(paper["places"]), dict(paper.get("others", {}))
+            key,
+            paper["short"],
+            paper["citation"],
+            tuple(paper["places"]),
+            dict(paper.get("others", {})),
+            _read_kinds(paper.get("kinds", {})),
         )
         for key, paper in content.items()
     ]

@@ -1,41 +1,52 @@
 """Records of a run in a file beside the documentation, and pages that are made from these files alone.
 
-A page in Markdown has tables with the paper's numbers in brackets, claims, departures and versions; a chart
-is an SVG that stands alone: lines over a factor of the design, a small panel for each value of another.
+A page in Markdown has tables with the paper's numbers in brackets, claims, departures and versions.
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from absentia.core.svg import Frame, Markup, element, fill, line_class, text, widen
 from absentia.experiment.engine import Record
 from absentia.files import FileError, write_atomically
-from absentia.papers._experiment import Chart, Experiment, Measure, Observed, list_experiments, list_papers
-from absentia.papers._summary import VERDICTS, Cell, Summary, TableRow, summarise
+from absentia.papers._charts import chart_svg
+from absentia.papers._experiment import KINDS, Experiment, Measure, list_experiments, list_papers
+from absentia.papers._summary import (
+    KIND_NOUNS,
+    VERDICTS,
+    Cell,
+    Counts,
+    Summary,
+    TableRow,
+    add_counts,
+    describe_counts,
+    summarise,
+)
 from absentia.papers.protocols import version_of
 
 _RECORDS, _INDEX = "records", "index.md"
 _INTRODUCTION = (
-    "Every table and figure of the papers, by one command each: `absentia reproduce NAME`. A number is "
-    "reproduced if it agrees with the printed one to its last digit or within two standard errors, "
-    "exceeded if it is better than that, not reproduced if it is worse. This page and the others are made "
+    "Every table and figure of the papers, by one command each: `absentia reproduce NAME`. A number agrees "
+    "with the printed one to its last digit or within two standard errors of the difference, the printed "
+    "spread included; otherwise it is better or worse here. It is not comparable where ours has fewer than "
+    "five repeats (views of one mask are not draws) or lacks some settings of its row. What is so by "
+    "definition, or follows from other printed numbers, is not counted. This page and the others are made "
     "from the records beside them by `absentia reproduce --pages docs/reproduction`."
 )
 _STORED = ("trial", "status", "result", "error")
 _LEAKS = "†"
+_FOLLOWS = "*"
 _HOW_TO_READ = (
     "In the tables bold: best of the row; underlined: not told from it by a one-sample t-test of paired "
-    "differences; in brackets the paper's number; ≡ agrees with it to its last digit, = within two "
-    "standard errors, + is better, − is worse. Standard errors are over repeats; with one, over "
-    "views or classes."
+    "differences over five repeats or more; in brackets the paper's number; ≡ is it to its last digit, = "
+    "agrees within two standard errors, + is better, − is worse, ≠ differs where neither is better; "
+    "without a sign it is not comparable. Standard errors are over repeats. * follows by definition or "
+    "from other printed numbers, and is not counted."
 )
 _EXACT = "≡"
-_SIGNS = {"reproduced": "=", "exceeded": "+", "not reproduced": "−", "not run": "", "": ""}
+_SIGNS = {"agrees": " =", "better here": " +", "worse here": " −", "differs": " ≠"}
 
 
 # --------------------------------------------------------------------------------------------- records
@@ -114,11 +125,11 @@ def render_pages(folder: Path) -> dict[str, str]:
         stored = _stored_records(folder, experiment)
         if stored is None:
             continue
-        summary = summaries[name] = summarise(experiment, stored.records)
+        summary = summaries[name] = summarise(experiment, stored.records, stored.quick)
         picture = f"{name}.svg" if experiment.chart else ""
         if picture:
             pages[picture] = chart_svg(summary)
-        pages[f"{name}.md"] = markdown(summary, stored.quick, picture)
+        pages[f"{name}.md"] = markdown(summary, picture)
     pages[_INDEX] = _render_index(summaries)
     return pages
 
@@ -126,13 +137,15 @@ def render_pages(folder: Path) -> dict[str, str]:
 def _render_index(summaries: Mapping[str, Summary]) -> str:
     """One screen: every table and figure of the papers, and what became of it."""
     lines = ["# Reproduction\n", f"{_INTRODUCTION}\n"]
-    counted = [summaries.get(name) or summarise(one, []) for name, one in list_experiments().items()]
-    totals = {word: sum(summary.counts[word] for summary in counted) for word in VERDICTS}
-    words = ", ".join(f"{totals[word]} {word}" for word in VERDICTS)
-    lines.append(f"**{sum(totals.values())} published numbers: {words}.**\n")
+    counted = {name: summaries.get(name) or summarise(one, []) for name, one in list_experiments().items()}
+    totals = add_counts(summary.counts for summary in counted.values())
+    lines += [f"**{describe_counts(totals)}**\n", *_totals(totals)]
     for paper in list_papers():
         lines += [f"## {paper.short}\n", f"{paper.citation}\n"]
-        lines += ["| | what | reproduced | exceeded | not | not run | claims | verdict |", "|---" * 8 + "|"]
+        of_paper = [counted[name].counts for name, e in list_experiments().items() if e.paper == paper.key]
+        if sentence := describe_counts(add_counts(of_paper)):
+            lines.append(f"{sentence}\n")
+        lines += ["| | what | proposed | others | claims that hold, of those told |", "|---" * 5 + "|"]
         for place in paper.places:
             lines += [
                 _index_line(place, experiment, summaries)
@@ -140,47 +153,60 @@ def _render_index(summaries: Mapping[str, Summary]) -> str:
                 if (experiment.paper, experiment.place) == (paper.key, place)
             ]
             if place in paper.others:
-                lines.append(f"| {place} | {paper.others[place]} |  |  |  |  |  | - |")
+                lines.append(f"| {place} | {paper.others[place]} |  |  |  |")
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _totals(counts: Counts) -> Iterator[str]:
+    """Published numbers by what they are about."""
+    yield _line(["printed numbers of", *VERDICTS, "all"])
+    yield "|---" * (len(VERDICTS) + 2) + "|"
+    for kind, of_kind in counts.items():
+        numbers = [of_kind[word] for word in VERDICTS]
+        yield _line([KIND_NOUNS[kind], *(str(n or "") for n in numbers), str(sum(numbers))])
+    yield ""
 
 
 def _index_line(place: str, experiment: Experiment, summaries: Mapping[str, Summary]) -> str:
     name, summary = experiment.name, summaries.get(experiment.name)
     if summary is None:
-        not_run = summarise(experiment, []).counts["not run"] or ""
-        why = f": {experiment.unrun}" if experiment.unrun else ""
-        return f"| {place} | {experiment.what} (`{name}`) |  |  |  | {not_run} |  | not run{why} |"
-    counts = [str(summary.counts[word] or "") for word in VERDICTS]
-    held = sum(claim.verdict == "holds" for claim in summary.claims)
-    claims = f"{held} of {len(summary.claims)}" if summary.claims else ""
-    cells = " | ".join([*counts, claims, summary.word])
-    return f"| {place} | [{experiment.what}]({name}.md) | {cells} |"
+        why = f"; not run: {experiment.unrun}" if experiment.unrun else "; not run"
+        what, summary = f"{experiment.what} (`{name}`){why}", summarise(experiment, [])
+    else:
+        what = f"[{experiment.what}]({name}.md)"
+    counts = summary.counts
+    others = {word: sum(counts[kind][word] for kind in KINDS[1:]) for word in VERDICTS}
+    claims = f"{summary.claims_held} of {summary.claims_told}" if summary.claims_told else ""
+    return _line([place, what, _list_counts(counts["proposed"]), _list_counts(others), claims])
+
+
+def _list_counts(of_kind: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} {word}" for word, n in of_kind.items() if n)
 
 
 # -------------------------------------------------------------------------------------------- Markdown
 
 
-def markdown(summary: Summary, quick: bool = False, picture: str = "") -> str:
+def markdown(summary: Summary, picture: str = "") -> str:
     """The page of an experiment."""
-    return "\n".join(_lines(summary, quick, picture)).rstrip() + "\n"
+    return "\n".join(_lines(summary, picture)).rstrip() + "\n"
 
 
-def _lines(summary: Summary, quick: bool, picture: str) -> Iterator[str]:
+def _lines(summary: Summary, picture: str) -> Iterator[str]:
     experiment = summary.experiment
     paper = next((paper for paper in list_papers() if paper.key == experiment.paper), None)
     yield f"# {experiment.name}: {experiment.what}\n"
     yield f"{experiment.place} of {paper.citation if paper else experiment.paper}\n"
-    if quick:
-        yield "**A run in small: its numbers say only that everything runs.**\n"
-    yield f"**{summary.verdict}**"
-    yield from (f"{sentence}" for sentence in experiment.why)
-    yield ""
+    yield f"**{summary.verdict}**\n"
     if picture:
         yield f"![{experiment.what}]({picture})\n"
     for measure in experiment.measures:
         yield from _table(summary, measure)
     yield from _claims(summary)
+    if summary.comment:
+        yield f"## Our comment, {summary.comment.date}\n"
+        yield " ".join(summary.comment.words) + "\n"
     yield from _departures(summary)
     yield from _made(summary)
 
@@ -213,7 +239,9 @@ def _ours(cell: Cell, measure: Measure) -> str:
     number = {"best": f"**{number}**", "like the best": f"<u>{number}</u>"}.get(cell.mark, number)
     if cell.published is None:
         return number
-    return f"{number} ({cell.published.text}) {_EXACT if cell.exact else _SIGNS[cell.verdict]}"
+    star = _FOLLOWS if cell.published.follows else ""
+    sign = f" {_EXACT}" if cell.exact else _SIGNS.get(cell.verdict, "")
+    return f"{number} ({cell.published.text}{star}){sign}"
 
 
 def _beside(rows: Sequence[TableRow], measure: Measure) -> Iterator[str]:
@@ -225,7 +253,8 @@ def _beside(rows: Sequence[TableRow], measure: Measure) -> Iterator[str]:
     yield _line(["", "method", "paper", "ours", "standard error", "difference", "verdict"])
     yield "|---" * 7 + "|"
     for name, cell in listed:
-        yield _line([name, cell.column.name, *_numbers(cell, measure), cell.verdict])
+        verdict = f"{cell.verdict}: {cell.reason}" if cell.reason else cell.verdict
+        yield _line([name, cell.column.name, *_numbers(cell, measure), verdict])
     yield "\n</details>\n"
 
 
@@ -277,75 +306,3 @@ def _made(summary: Summary) -> Iterator[str]:
     yield f"\nCPU seconds of a trial, all of it counted: {seconds}."
     versions = ", ".join(f"{method} `{version}`" for method, version in summary.versions.items())
     yield f"\nSource of the methods involved: {versions}."
-
-
-# ---------------------------------------------------------------------------------------------- charts
-
-_WIDTH, _HEIGHT, _ACROSS = 300, 228, 3  # pixels of a panel, and panels side by side
-_MARGINS = (44.0, 10.0, 26.0, 48.0)
-_COLOURS = ("#1b6ca8", "#d1495b", "#2e8b57", "#e0902f", "#7b4fa3", "#666666", "#17a2a2", "#a0522d")
-_STYLE = (
-    "text{font:11px system-ui,sans-serif;fill:#333}.t{font-weight:600}.grid{stroke:#ddd}.axis{stroke:#999}"
-    "path{fill:none;stroke:currentColor;stroke-width:1.8}.d1{stroke-dasharray:5 3}.d2{stroke-dasharray:2 2}"
-    + "".join(f".c{i}{{color:{colour}}}" for i, colour in enumerate(_COLOURS))
-    + "@media(prefers-color-scheme:dark){text{fill:#ddd}.grid{stroke:#444}}"
-)
-
-
-class _Point(NamedTuple):
-    panel: str
-    column: str
-    x: float
-    y: float
-
-
-def chart_svg(summary: Summary) -> str:
-    """The picture of an experiment that has a chart."""
-    experiment, chart = summary.experiment, summary.experiment.chart
-    assert chart is not None
-    points = _average_points(experiment, chart, summary.observed)
-    panels = list(dict.fromkeys(point.panel for point in points))
-    columns = [c.name for c in experiment.columns if any(p.column == c.name for p in points)]
-    n_down = -(-len(panels) // _ACROSS)
-    width = min(_ACROSS, max(1, len(panels))) * _WIDTH
-    height = n_down * _HEIGHT + -(-len(columns) // 4) * 18 + 8
-    parts = [element("title", experiment.what), element("style", Markup(_STYLE))]
-    for i, panel in enumerate(panels):
-        inside = _draw_panel(panel, [p for p in points if p.panel == panel], columns, chart.label)
-        place = f"translate({i % _ACROSS * _WIDTH} {i // _ACROSS * _HEIGHT})"
-        parts.append(element("g", inside, transform=place))
-    for i, name in enumerate(columns):
-        x, y = 12 + i % 4 * (width - 12) // 4, n_down * _HEIGHT + 14 + i // 4 * 18
-        swatch = element("path", d=f"M{x} {y - 4}h18", class_=line_class(i, len(_COLOURS)))
-        parts += [swatch, text(x + 24, y, name)]
-    box = f"0 0 {width} {height}"
-    xmlns = "http://www.w3.org/2000/svg"
-    return Markup(element("svg", *parts, xmlns=xmlns, viewBox=box, width=width, role="img") + "\n")
-
-
-def _average_points(experiment: Experiment, chart: Chart, observed: Sequence[Observed]) -> list[_Point]:
-    """Means over repeats, and over parts that have no panel of their own."""
-    values: dict[tuple[str, str, float], list[float]] = {}
-    for score in observed:
-        if score.measure not in chart.measures:
-            continue
-        panel = experiment.word(score.setting.get(chart.panel, ""))
-        if len(chart.measures) > 1:
-            panel = f"{panel}, {score.measure}" if panel else score.measure
-        place = panel, score.column, float(score.setting[chart.x])
-        values.setdefault(place, []).append(score.value)
-    return [_Point(*place, float(np.mean(scores))) for place, scores in values.items()]
-
-
-def _draw_panel(title: str, points: Sequence[_Point], columns: Sequence[str], label: str) -> Markup:
-    x_range, y_range = widen(p.x for p in points), widen(p.y for p in points)
-    frame = Frame.make((_WIDTH, _HEIGHT), x_range, y_range, _MARGINS)
-    x_ticks = {x: f"{x:g}" for x in sorted({p.x for p in points})}
-    y_ticks = {float(y): f"{y:.3g}" for y in np.linspace(*y_range, 4)}
-    parts = [text(_MARGINS[0], 16, title, class_="t"), frame.axes(x_ticks, y_ticks, label)]
-    for i, name in enumerate(columns):
-        places = sorted((p.x, p.y) for p in points if p.column == name)
-        if places:
-            drawn = element("title", name)
-            parts.append(element("path", drawn, d=frame.path(places), class_=line_class(i, len(_COLOURS))))
-    return fill("{}", parts)

@@ -1,13 +1,20 @@
 """What an experiment's records say: cells with the published number beside ours, claims, the verdict.
 
-A cell has our number with its error, the published one beside it, and how they agree.  Which methods of a
-row are best, and which others cannot be told from them, is marked as papers print.
+A cell has our number with its error, the published one beside it, and how they agree.  Two numbers agree
+if they differ by no more than the last printed digit, or two standard errors of the difference, ours over
+repeats and the printed spread over the paper's.  Nothing is judged in a small run, of fewer than five
+repeats (views of one mask are not draws), or where a row lacks some of the settings that it pools.  Which
+methods of a row are best, and which others cannot be told from them, is marked as papers print.
+
+Published numbers are counted by what they are about: methods that the paper proposes, those it compares
+with, baselines, and statistics of tests.
 
 Some experiments are statistics: whether methods differ from the first of a table, by McNemar's test sample
 by sample, or by ranks over data sets.  The first column is the method that the others are held against.
 Over data sets those methods are ranked that stand beside a published column, as many as the paper ranked.
 """
 
+import hashlib
 import itertools
 import warnings
 from collections import Counter
@@ -19,26 +26,43 @@ import numpy as np
 from scipy.stats import ttest_1samp
 
 from absentia import statistics
+from absentia.experiment.engine import Trial
 from absentia.methods.base import check_name
-from absentia.papers._experiment import Claim, Experiment, Measure, MethodColumn, Observed, Published
+from absentia.papers._experiment import (
+    KINDS,
+    Claim,
+    Comment,
+    Experiment,
+    Measure,
+    MethodColumn,
+    Observed,
+    Published,
+)
 
-VERDICTS = ("reproduced", "exceeded", "not reproduced", "not run")
+#: "differs" is of numbers of which neither more nor less is better.
+VERDICTS = ("agrees", "better here", "worse here", "differs", "not comparable", "not run")
 _AGREEMENT = 2.0  # standard errors within which two numbers agree
+_LEAST_REPEATS = 5  # fewer say too little of their own error
+#: Published numbers by kind and verdict.
+Counts = Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True)
 class Cell:
     """A method in a row of a table: numbers by repeat, and what was published.
 
-    `pooled` are those of several settings (levels, say), whose differences are no error.
+    It is `complete` if every repeat has all settings that the row pools.  `kind` is what the published
+    number is about, and `reason` why there is no verdict.
     """
 
     column: MethodColumn
     values: Mapping[int, Sequence[float]] = field(default_factory=dict)
     published: Published | None = None
+    complete: bool = True
+    kind: str = ""
     verdict: str = ""
+    reason: str = ""
     mark: Literal["best", "like the best", ""] = ""
-    pooled: bool = False
 
     @property
     def means(self) -> dict[int, float]:
@@ -51,9 +75,13 @@ class Cell:
 
     @property
     def error(self) -> float | None:
-        """Standard error over repeats; of a single one, over its parts (views, classes)."""
-        within = () if self.pooled else next(iter(self.values.values()), ())
-        return _standard_error(list(self.means.values()) if len(self.values) > 1 else within)
+        """Standard error over repeats."""
+        return _standard_error(list(self.means.values()))
+
+    @property
+    def counted(self) -> bool:
+        """Whether it is one of the paper's numbers: not if it follows from others, or if ours leaks."""
+        return self.published is not None and not self.published.follows and not self.column.leaks
 
     @property
     def exact(self) -> bool:
@@ -90,44 +118,49 @@ class _ClaimResult:
     verdict: str
 
 
-def _judge(
-    mean: float | None, error: float | None, published: Published | None, better: str, repeats: int
-) -> str:
-    """Whether our number is the published one, within what either may be off by chance.
-
-    Examples
-    --------
-    >>> _judge(0.0104, None, Published("0.010", 0.010, None), "lower", 1)
-    'reproduced'
-    >>> _judge(0.020, 0.001, Published("0.010±0.003", 0.010, 0.003), "lower", 9)
-    'not reproduced'
-    """
-    if published is None:
-        return ""
-    if mean is None:
-        return "not run"
-    difference = mean - published.value
+def _judge(cell: Cell, better: str, repeats: int) -> str:
+    """Whether our number is the published one, within what either may be off by chance."""
+    assert cell.published is not None
+    assert cell.difference is not None
+    published = cell.published
     published_error = 0.0 if published.spread is None else published.spread / np.sqrt(repeats)
-    tolerance = max(published.rounding, _AGREEMENT * float(np.hypot(error or 0.0, published_error)))
-    if abs(difference) <= tolerance:
-        return "reproduced"
-    exceeded = better != "neither" and (difference < 0) == (better == "lower")
-    return "exceeded" if exceeded else "not reproduced"
+    tolerance = max(published.rounding, _AGREEMENT * float(np.hypot(cell.error or 0.0, published_error)))
+    if abs(cell.difference) <= tolerance:
+        return "agrees"
+    if better == "neither":
+        return "differs"
+    return "better here" if (cell.difference < 0) == (better == "lower") else "worse here"
 
 
-def _make_rows(experiment: Experiment, measure: Measure, observed: Iterable[Observed]) -> list[TableRow]:
+def _find_reason(cell: Cell, quick: bool) -> str:
+    """Why our number is not held against the published one; empty if it is."""
+    if quick:
+        return "a run in small"
+    if not cell.complete:
+        return "some settings are missing"
+    n = len(cell.values)
+    return f"{n} repeat{'' if n == 1 else 's'}" if n < _LEAST_REPEATS else ""
+
+
+def _make_rows(
+    experiment: Experiment, measure: Measure, observed: Iterable[Observed], quick: bool
+) -> list[TableRow]:
     """The table of a measure, rows in the order in which they came, then those that only the paper has."""
     by_row: dict[str, dict[str, list[Observed]]] = {}
     for number in observed:
         if number.measure == measure.name:
             by_row.setdefault(number.row, {}).setdefault(number.column, []).append(number)
     names = dict.fromkeys([*by_row, *(row for row, _ in measure.published)])
-    rows = [_make_row(experiment, measure, name, by_row.get(name, {})) for name in names]
+    rows = [_make_row(experiment, measure, name, by_row.get(name, {}), quick) for name in names]
     return rows if measure.better == "neither" else [_mark(row, measure, experiment.level) for row in rows]
 
 
 def _make_row(
-    experiment: Experiment, measure: Measure, name: str, by_column: Mapping[str, Sequence[Observed]]
+    experiment: Experiment,
+    measure: Measure,
+    name: str,
+    by_column: Mapping[str, Sequence[Observed]],
+    quick: bool,
 ) -> TableRow:
     cells: dict[str, Cell] = {}
     for column in experiment.columns:
@@ -135,19 +168,43 @@ def _make_row(
         numbers = by_column.get(column.name, ())
         for number in numbers:
             values.setdefault(number.repeat, []).append(number.value)
-        settings = {
-            repr([number.setting.get(factor) for factor in experiment.design]) for number in numbers
-        }
-        published = measure.published.get((name, column.beside))
-        cell = Cell(column, values, published, pooled=len(settings) > 1)
-        verdict = _judge(cell.mean, cell.error, published, measure.better, experiment.published_repeats)
-        cells[column.name] = replace(cell, verdict=verdict)
+        complete = _has_all_settings(experiment, column, name, numbers)
+        cell = Cell(column, values, measure.published.get((name, column.beside)), complete)
+        if cell.published is not None:
+            kind, reason = experiment.kind_of(column), _find_reason(cell, quick)
+            if not values:
+                verdict, reason = "not run", ""
+            elif reason:
+                verdict = "not comparable"
+            else:
+                verdict = _judge(cell, measure.better, experiment.published_repeats)
+            cell = replace(cell, kind=kind, verdict=verdict, reason=reason)
+        cells[column.name] = cell
     return TableRow(name, cells)
 
 
+def _has_all_settings(
+    experiment: Experiment, column: MethodColumn, row: str, numbers: Sequence[Observed]
+) -> bool:
+    """Whether every repeat has the column's numbers of every setting that a row pools."""
+    parts = {number.setting.get("part", "") for number in numbers}
+    wanted = {
+        repr([*setting.values()])
+        for setting in experiment.settings()
+        if column.runs_in(setting) and any(experiment.row_of(setting, part) == row for part in parts)
+    }
+    there: dict[int, set[str]] = {}
+    for number in numbers:
+        if number.setting:  # not of statistics, which are of several trials
+            setting = [number.setting[factor] for factor in experiment.design]
+            there.setdefault(number.repeat, set()).add(repr(setting))
+    return all(settings >= wanted for settings in there.values())
+
+
 def _mark(row: TableRow, measure: Measure, level: float) -> TableRow:
-    """A row with marks; columns that read what is hidden take no part."""
-    means = {name: c.mean for name, c in row.cells.items() if c.mean is not None and not c.column.leaks}
+    """A row with marks; columns that read what is hidden, or lack settings, take no part."""
+    able = {name: c for name, c in row.cells.items() if c.complete and not c.column.leaks}
+    means = {name: c.mean for name, c in able.items() if c.mean is not None}
     if len(means) < 2:
         return row
     pick = min if measure.better == "lower" else max
@@ -156,19 +213,19 @@ def _mark(row: TableRow, measure: Measure, level: float) -> TableRow:
     for name in means:
         if name == best or means[name] == means[best]:
             cells[name] = replace(cells[name], mark="best")
-        elif not _differs(cells[name], cells[best], level):
+        elif _is_like(cells[name], cells[best], level):
             cells[name] = replace(cells[name], mark="like the best")
     return TableRow(row.name, cells)
 
 
-def _differs(cell: Cell, other: Cell, level: float) -> bool:
-    """Whether chance does not explain the mean of paired differences; True where that cannot be told."""
+def _is_like(cell: Cell, other: Cell, level: float) -> bool:
+    """Whether chance explains the mean of paired differences; False where that cannot be told."""
     shared = sorted(set(cell.means) & set(other.means))
     differences = np.array([cell.means[repeat] - other.means[repeat] for repeat in shared])
-    if len(differences) < 2 or np.ptp(differences) == 0:
-        return True
+    if len(differences) < _LEAST_REPEATS or np.ptp(differences) == 0:
+        return False
     with warnings.catch_warnings(action="ignore"):  # nearly the same differences throughout
-        return bool(ttest_1samp(differences, 0.0).pvalue < level)
+        return bool(ttest_1samp(differences, 0.0).pvalue >= level)
 
 
 def _observe_scores(experiment: Experiment, records: Iterable[Mapping[str, Any]]) -> list[Observed]:
@@ -204,51 +261,90 @@ class Summary:
     seconds: Mapping[str, float]
     observed: Sequence[Observed]
 
+    quick: bool = False
+    trials_hash: str = ""
+
     @property
-    def counts(self) -> dict[str, int]:
-        """Published numbers by what became of them; columns that read what is hidden are not counted."""
+    def counts(self) -> Counts:
+        """Published numbers by kind and verdict."""
         cells = [cell for rows in self.tables.values() for row in rows for cell in row.cells.values()]
-        counts: Counter[str] = Counter(cell.verdict for cell in cells if not cell.column.leaks)
-        return {word: counts[word] for word in VERDICTS}
+        return _count([(cell.kind, cell.verdict) for cell in cells if cell.counted])
+
+    @property
+    def claims_held(self) -> int:
+        return sum(claim.verdict == "holds" for claim in self.claims)
+
+    @property
+    def claims_told(self) -> int:
+        """How many claims were put to the test."""
+        return sum(claim.verdict not in ("not run", "too few to tell") for claim in self.claims)
 
     @property
     def verdict(self) -> str:
-        """One sentence."""
-        counts, parts = self.counts, []
-        if total := sum(counts.values()):
-            words = [f"{counts[word]} {word}" for word in VERDICTS if counts[word]]
-            parts.append(f"Of {total} published numbers {', '.join(words)}.")
+        """What became of the published numbers and claims, by what they are about."""
+        if self.quick:
+            return "A run in small: it shows that everything runs, and nothing is judged."
+        sentences = [describe_counts(self.counts, kind) for kind in KINDS]
         if self.claims:
-            held = sum(claim.verdict == "holds" for claim in self.claims)
-            parts.append(f"Of {len(self.claims)} claims {held} hold{'s' if held == 1 else ''}.")
-        return " ".join(parts) or "Nothing was published in numbers."
+            unclear = len(self.claims) - self.claims_told
+            held = f"{self.claims_held} hold{'s' if self.claims_held == 1 else ''}"
+            more = f", {unclear} could not be told" if unclear else ""
+            sentences.append(f"Of {len(self.claims)} claims {held}{more}.")
+        return " ".join(filter(None, sentences)) or "Nothing was published in numbers."
 
     @property
-    def word(self) -> str:
-        """The verdict in a word or two: what most numbers, or else claims, came to."""
-        counts = Counter({word: n for word, n in self.counts.items() if word != "not run"})
-        if not counts.total():
-            held = [claim.verdict == "holds" for claim in self.claims]
-            return (
-                "" if not held else "reproduced" if all(held) else "in part" if any(held) else VERDICTS[2]
-            )
-        word, most = counts.most_common(1)[0]
-        share = most / counts.total()
-        return word if share > 0.8 else f"mostly {word}" if share > 0.5 else "in part"
+    def comment(self) -> Comment | None:
+        """What we say of these very records, if anything."""
+        comment = self.experiment.comment
+        return comment if comment and comment.of == self.trials_hash and not self.quick else None
 
 
-def summarise(experiment: Experiment, records: Sequence[Mapping[str, Any]]) -> Summary:
-    """Records have ``trial``, ``status``, ``result``, ``error`` and ``cost``."""
+def _count(pairs: Iterable[tuple[str, str]]) -> Counts:
+    counts = Counter(pairs)
+    return {kind: {word: counts[kind, word] for word in VERDICTS} for kind in KINDS}
+
+
+def add_counts(several: Iterable[Counts]) -> Counts:
+    """Published numbers of several experiments together."""
+    everything = list(several)
+    return {kind: {word: sum(one[kind][word] for one in everything) for word in VERDICTS} for kind in KINDS}
+
+
+KIND_NOUNS = {
+    "proposed": "the proposed methods",
+    "comparator": "comparators",
+    "baseline": "baselines",
+    "statistic": "tests",
+}
+
+
+def describe_counts(counts: Counts, kind: str = "proposed") -> str:
+    """What became of the published numbers of one kind, in a sentence; empty if there are none.
+
+    Examples
+    --------
+    >>> describe_counts({"proposed": {"agrees": 3, "worse here": 0, "not run": 2}})
+    'Of 5 numbers of the proposed methods 3 agree, 2 not run.'
+    """
+    of_kind = {word.replace("agrees", "agree"): n for word, n in counts[kind].items() if n}
+    words = ", ".join(f"{n} {word}" for word, n in of_kind.items())
+    return f"Of {sum(of_kind.values())} numbers of {KIND_NOUNS[kind]} {words}." if words else ""
+
+
+def summarise(experiment: Experiment, records: Sequence[Mapping[str, Any]], quick: bool = False) -> Summary:
+    """Records have ``trial``, ``status``, ``result``, ``error``, ``cost``; a `quick` run is not judged."""
     done = [record for record in records if record["status"] == "done"]
     failed = [record for record in records if record["status"] != "done"]
     observed = (
         _observe_statistic(experiment, done) if experiment.statistic else _observe_scores(experiment, done)
     )
-    tables = {measure.name: _make_rows(experiment, measure, observed) for measure in experiment.measures}
+    tables = {
+        measure.name: _make_rows(experiment, measure, observed, quick) for measure in experiment.measures
+    }
     return Summary(
         experiment,
         tables,
-        [_check_claim(experiment, claim, tables[claim.measure]) for claim in experiment.claims],
+        [_check_claim(experiment, claim, tables[claim.measure], quick) for claim in experiment.claims],
         _versions(records),
         len({record["trial"]["repeat"] for record in done}),
         len(records),
@@ -256,7 +352,15 @@ def summarise(experiment: Experiment, records: Sequence[Mapping[str, Any]]) -> S
         sum(float(record["cost"].get("cpu") or 0.0) for record in records),
         _seconds(experiment, done),
         observed,
+        quick,
+        _hash_trials(records),
     )
+
+
+def _hash_trials(records: Iterable[Mapping[str, Any]]) -> str:
+    """Of what was tried: data, settings, repeats and versions."""
+    hashes = sorted(Trial(record["trial"]).hash for record in records)
+    return hashlib.sha256("".join(hashes).encode()).hexdigest()[:12]
 
 
 def _seconds(experiment: Experiment, records: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -276,15 +380,18 @@ def _versions(records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return {method: " and ".join(several) for method, several in sorted(versions.items())}
 
 
-def _check_claim(experiment: Experiment, claim: Claim, rows: Sequence[TableRow]) -> _ClaimResult:
+def _check_claim(
+    experiment: Experiment, claim: Claim, rows: Sequence[TableRow], quick: bool
+) -> _ClaimResult:
     """Differences of the two methods, paired by row and repeat."""
     sign = 1.0 if experiment.measure(claim.measure).better == "higher" else -1.0
     pairs: dict[int, list[float]] = {}
     for row in rows:
-        first, second = row.cells[claim.first].means, row.cells[claim.second].means
-        if not claim.rows or row.name in claim.rows:
-            for repeat in sorted(first.keys() & second.keys()):
-                pairs.setdefault(repeat, []).append(sign * (first[repeat] - second[repeat]))
+        first, second = row.cells[claim.first], row.cells[claim.second]
+        if first.complete and second.complete and (not claim.rows or row.name in claim.rows):
+            for repeat in sorted(first.means.keys() & second.means.keys()):
+                difference = first.means[repeat] - second.means[repeat]
+                pairs.setdefault(repeat, []).append(sign * difference)
     everything = [difference for of_repeat in pairs.values() for difference in of_repeat]
     if not everything:
         return _ClaimResult(claim.words, None, None, claim.published, 0, "not run")
@@ -292,7 +399,9 @@ def _check_claim(experiment: Experiment, claim: Claim, rows: Sequence[TableRow])
     # rows of a repeat may share masks and splits: the larger error of the two ways to see it
     errors = [_standard_error(everything), _standard_error([float(np.mean(x)) for x in pairs.values()])]
     error = max((number for number in errors if number is not None), default=None)
-    verdict = _judge_claim(mean, error, claim.within)
+    verdict = "too few to tell"
+    if error is not None and len(pairs) >= _LEAST_REPEATS and not quick:
+        verdict = _judge_claim(mean, error, claim.within)
     return _ClaimResult(claim.words, mean, error, claim.published, len(everything), verdict)
 
 
@@ -300,9 +409,7 @@ def _standard_error(numbers: Sequence[float]) -> float | None:
     return float(np.std(numbers, ddof=1) / np.sqrt(len(numbers))) if len(numbers) > 1 else None
 
 
-def _judge_claim(mean: float, error: float | None, within: float | None = None) -> str:
-    if error is None:
-        return "too few to tell"
+def _judge_claim(mean: float, error: float, within: float | None = None) -> str:
     if within is not None:
         return "holds" if abs(mean) <= max(within, _AGREEMENT * error) else "does not hold"
     if abs(mean) <= _AGREEMENT * error:

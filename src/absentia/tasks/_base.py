@@ -13,7 +13,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 from sklearn.pipeline import Pipeline
 
-from absentia.core import Array, check_name
+from absentia.core import Array
 from absentia.data import KernelViews, Views, choose_n_folds, count_groups, make_folds, make_time_folds
 from absentia.methods import catalogue
 from absentia.methods.catalogue import Entry, Family
@@ -230,10 +230,7 @@ class Task:
 
     def find(self, name: str) -> Entry:
         """The entry of a method by its name or alias."""
-        own = {entry.name: entry for entry in self._entries()}
-        if name not in own and not catalogue.is_method(name, self.family):
-            check_name("method", name, own)
-        return own[name] if name in own else catalogue.find(name, self.family)
+        return catalogue.find(name, self.family, more={entry.name: entry for entry in self._entries()})
 
     def plan(
         self,

@@ -27,7 +27,7 @@ def test_what_there_is_with_data_and_time(monkeypatch):
 def test_a_small_run_writes_pages_and_goes_on(tmp_path):
     told = said(*SMALL, "-o", tmp_path / "out")
     assert "4 trials, 0 are there already" in told
-    assert "claim" in told
+    assert "A run in small: it shows that everything runs, and nothing is judged." in told
     page = (tmp_path / "out" / "mkmc-simulated.md").read_text()
     assert "A run in small" in page
     assert (tmp_path / "out" / "mkmc-simulated.html").read_text().startswith("<!doctype html>")
@@ -41,7 +41,7 @@ def test_records_are_kept_and_pages_made_again_from_them(tmp_path):
     page = tmp_path / "kept" / "mkmc-simulated.md"
     index, before = tmp_path / "kept" / "index.md", page.read_text()
     assert "[The protocol of Table 1 at its size" in index.read_text()
-    assert "this source" in said("reproduce", "--list", "--pages", tmp_path / "kept")
+    assert "current" in said("reproduce", "--list", "--pages", tmp_path / "kept")
     page.write_text("something else")
     said("reproduce", "--pages", tmp_path / "kept")
     assert page.read_text() == before

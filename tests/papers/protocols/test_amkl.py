@@ -174,7 +174,6 @@ def test_so_many_of_every_class():
     train, test = amkl._split(y, 10, np.random.default_rng(0))
     assert np.bincount(y[train]).tolist() == [10, 10, 10]
     assert len(test) == 52
-    assert amkl._TRAIN_SAMPLES == {"caltech101": 10}
 
 
 def test_widths_are_spaced_as_asked(made):
@@ -198,6 +197,11 @@ def test_which_kernels_are_made_is_said_by_the_design_and_not_by_the_name_of_the
             ValueError, match=r"heart\.npz is one table .* does not say which kernels .*spacing"
         ):
             amkl._make_problem(key | {"data": "heart"})
+
+
+def test_how_many_are_trained_on_is_said_by_the_design_and_not_by_the_name_of_the_file(made):
+    assert len(amkl._make_problem(KEY | {"data": "caltech101"}).train) == 3 * 9  # 60 % of 14
+    assert len(amkl._make_problem(KEY | {"data": "plant", "train": 10}).train) == 30
 
 
 def test_kernels_have_no_features(made):

@@ -49,10 +49,33 @@ def test_a_cell_of_real_digits_is_what_the_method_gives_by_hand(data_folder, mon
     rng = np.random.default_rng([0, 0, 200])
     keep = missingness.fixed_per_view(kernels, 0.2, random_state=rng)
     train = np.sort(np.concatenate([rng.permutation(np.flatnonzero(own))[:1] for own in labels.T]))
-    found = perform_trial(KEY | PCA | {"data": "mfeat", "samples": 60, "hidden": 0.2, "repeat": 0})[
-        "scores"
-    ]["ROC"]
+    found = perform_trial(
+        KEY | PCA | {"data": "mfeat", "kernel": "rbf", "samples": 60, "hidden": 0.2, "repeat": 0}
+    )["scores"]["ROC"]
     np.testing.assert_allclose(list(found.values()), by_hand(kernels, labels, train, keep), rtol=1e-10)
+
+
+def test_kernels_are_said_by_the_design_and_not_by_the_name_of_the_file(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 40)
+    views = {f"view_{v}": rng.standard_normal((120, 4)) * [1, 2, 3, 4] + np.eye(4)[y] for v in "ab"}
+    for name in ("mfeat", "bbcsport_2view544", "another"):
+        np.savez(tmp_path / f"{name}.npz", **views, y=y)
+    monkeypatch.setenv("ABSENTIA_DATA", str(tmp_path))
+    monkeypatch.setattr(mkmc, "_load_problem", mkmc._load_problem.__wrapped__)
+    trial = KEY | {"method": "ZeroFill", "parameters": {}}
+    found = {
+        kernel: [
+            perform_trial(trial | {"data": name, "kernel": kernel})
+            for name in ("mfeat", "bbcsport_2view544", "another")
+        ]
+        for kernel in ("rbf", "linear", "cosine")
+    }
+    for of_files in found.values():
+        assert of_files[0] == of_files[1] == of_files[2]
+    assert found["rbf"][0] != found["linear"][0] != found["cosine"][0] != found["rbf"][0]
+    with pytest.raises(ValueError, match="no kernel ''"):
+        perform_trial(trial | {"data": "mfeat"})
 
 
 def test_all_methods_of_a_repeat_see_the_same_mask_and_split(monkeypatch):

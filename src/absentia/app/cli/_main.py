@@ -36,6 +36,7 @@ _VERBS = {
     "predict": "Classify new samples from the views they have and write a table.",
     "plan": "Say which absent views to measure for which samples, the most gain for the cost first.",
     "plot": "Draw data, a model, a comparison or a table, as PDF, SVG or PNG.",
+    "cite": "Print BibTeX of the papers that methods are from, and of absentia.",
     "reproduce": "Run a table or figure of the papers again, our numbers beside the published ones.",
 }
 

@@ -118,12 +118,12 @@ def _run(
     progress = TrialProgress(todo, pool.jobs)
     with show_trials(progress):
         work.run(todo, pool, progress.tell, progress.begin)
-    _finish(papers.summarise(experiment, papers.as_mappings(work.done())), quick, output)
+    _finish(papers.summarise(experiment, papers.as_mappings(work.done()), quick), output)
     if pages is not None:
         papers.write_records(pages, experiment, work.done(), quick)
 
 
-def _finish(summary: Summary, quick: bool, output: Path) -> None:
+def _finish(summary: Summary, output: Path) -> None:
     """The page, twice, and what it says."""
     from absentia import papers
     from absentia.app.report import save
@@ -133,8 +133,8 @@ def _finish(summary: Summary, quick: bool, output: Path) -> None:
     picture = f"{experiment.name}.svg" if experiment.chart else ""
     if picture:
         _write(output / picture, papers.chart_svg(summary))
-    text = _write(output / f"{experiment.name}.md", papers.markdown(summary, quick, picture))
-    page = save(render_reproduction(summary, quick), output / f"{experiment.name}.html")
+    text = _write(output / f"{experiment.name}.md", papers.markdown(summary, picture))
+    page = save(render_reproduction(summary), output / f"{experiment.name}.html")
     for failure in summary.failures[:3]:
         say(escape_text(f"failed: {failure}"))
     say(f"[bold]{escape_text(summary.verdict)}[/]")

@@ -23,48 +23,40 @@ from absentia.core.svg import Markup, fill
 from absentia.papers import Cell as Result
 from absentia.papers import Measure, Summary, chart_svg, list_papers
 
-_VERDICTS = {
-    "reproduced": "reproduced within error",
-    "exceeded": "better than published",
-    "not reproduced": "not reproduced",
-    "not run": "not run",
-}
 
-
-def render_reproduction(summary: Summary, quick: bool = False) -> str:
+def render_reproduction(summary: Summary) -> str:
     """The page as HTML."""
     sections = [
         _make_picture_section(summary),
         _make_tables_section(summary),
         _make_claims_section(summary),
+        _make_comment_section(summary),
         _make_departures_section(summary),
         _make_provenance_section(summary),
     ]
-    story = _make_story(summary, quick)
     sheets = ["comparison.css", "reproduction.css"]
-    return render_page("reproduction", story, _list_figures(summary), sections, sheets=sheets)
+    return render_page(
+        "reproduction", _make_story(summary), _list_figures(summary), sections, sheets=sheets
+    )
 
 
-def _make_story(summary: Summary, quick: bool) -> SimpleNamespace:
+def _make_story(summary: Summary) -> SimpleNamespace:
     """What the head of the page needs."""
     experiment = summary.experiment
     cited = next((p.citation for p in list_papers() if p.key == experiment.paper), experiment.paper)
-    warnings = ["This was a run in small: its numbers say only that everything runs."] if quick else []
-    if summary.failures:
-        warnings.append(f"{len(summary.failures)} trials failed, the first: {summary.failures[0]}")
-    words = f"{experiment.place} of {cited.replace('*', '')} {summary.verdict}"
+    failed = [f"{len(summary.failures)} trials failed, the first: {one}" for one in summary.failures[:1]]
     return SimpleNamespace(
         title=f"{experiment.name}: {experiment.what}",
-        summary=" ".join([words, *experiment.why]),
-        warnings=warnings,
+        summary=f"{experiment.place} of {cited.replace('*', '')} {summary.verdict}",
+        warnings=failed,
     )
 
 
 def _list_figures(summary: Summary) -> list[tuple[str, str]]:
-    figures = [(format_number(n), _VERDICTS[word]) for word, n in summary.counts.items() if n]
-    if summary.claims:
-        held = sum(claim.verdict == "holds" for claim in summary.claims)
-        figures.append((f"{held} of {len(summary.claims)}", "claims of the paper hold"))
+    proposed = {} if summary.quick else summary.counts["proposed"]
+    figures = [(format_number(n), f"of the proposed methods: {word}") for word, n in proposed.items() if n]
+    if summary.claims_told:
+        figures.append((f"{summary.claims_held} of {summary.claims_told}", "claims of the paper hold"))
     return [*figures[:3], (format_number(summary.trials), f"trials, {summary.cpu:.0f} CPU seconds")]
 
 
@@ -115,7 +107,8 @@ def _make_cell(result: Result, measure: Measure) -> Cell:
     if result.published is not None and result.published.text:
         template = '{}<small>paper {}</small><small class="is-{}">{} {}</small>'
         verdict, difference = result.verdict, write(result.difference, "+")
-        content = fill(template, content, result.published.text, verdict.split(" ")[0], difference, verdict)
+        said = f"{verdict}: {result.reason}" if result.reason else verdict
+        content = fill(template, content, result.published.text, verdict.split(" ")[0], difference, said)
     return Cell(content)
 
 
@@ -134,6 +127,13 @@ def _make_claim_row(claim: Any) -> Row:
 
     numbers = [write(claim.published, "+.3g"), write(claim.mean, "+.3g"), write(claim.error, ".2g")]
     return Row([claim.words, *numbers, str(claim.pairs), claim.verdict])
+
+
+def _make_comment_section(summary: Summary) -> Section | None:
+    if summary.comment is None:
+        return None
+    blocks = [fill("<p>{}</p>", sentence) for sentence in summary.comment.words]
+    return make_section("reproduction.comment", blocks, date=summary.comment.date)
 
 
 def _make_departures_section(summary: Summary) -> Section | None:

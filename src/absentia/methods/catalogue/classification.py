@@ -164,7 +164,7 @@ ENTRIES: tuple[Entry, ...] = (
         when="samples differ much in how many views they have; margins shrink with the share present",
         fixed={"formulation": "penalized"},
         without=("max_iter", "constraint", "two_step", "paper_form"),
-        aliases=("I-AMKL-lambda",),
+        aliases=("I-AMKL-lambda", "I-AMKL-λ"),
         **_CLASSES,
     ),
     _machine(

@@ -138,7 +138,7 @@ class Reproduction:
         for repeat in range(experiment.repeats):
             for setting, names in zip(settings, files, strict=True):
                 for column in experiment.columns:
-                    if all(setting[factor] in allowed for factor, allowed in column.only.items()):
+                    if column.runs_in(setting):
                         yield {
                             "protocol": experiment.protocol,
                             **setting,

@@ -1,8 +1,9 @@
 """Classification as in the paper on absent multiple kernel learning (Liu et al., 2020), section 5.
 
-A trial draws 60 % of every class for training, takes round(ratio * views) views away from every sample, of
-training and test alike, makes kernels (centred, unit diagonal) of what is left, chooses C by
-cross-validation on training samples, and scores the share of test samples that are right, in per cent.
+A trial draws 60 % of every class for training, or as many as the design's ``train`` says, takes
+round(ratio * views) views away from every sample, of training and test alike, makes kernels (centred, unit
+diagonal) of what is left, chooses C by cross-validation on training samples, and scores the share of test
+samples that are right, in per cent.
 What is absent is gone before the first mean or kernel is computed.  Only a method in the paper's own form
 (``paper_form``) gets the complete kernels of the training samples, and a mask beside them.
 
@@ -29,7 +30,6 @@ from absentia.papers.protocols import Protocol, make_method
 _COSTS = tuple(2.0**k for k in (-1, 1, 3, 5, 7))
 _LAMBDAS = (0.5, 8.0, 128.0)
 _TRAIN_SHARE = 0.6  # of every class
-_TRAIN_SAMPLES = {"caltech101": 10}  # of every class, instead of a share
 #: Widths of 20 Gaussian kernels, in equal ratios or in equal steps.
 _SPACINGS: Mapping[str, Literal["log", "linear"]] = {"ratios": "log", "steps": "linear"}
 
@@ -96,7 +96,7 @@ def _make_problem(key: Mapping[str, Any]) -> _Problem:
     """All methods of a repeat see the same split, and at the same ratio the same mask."""
     name, seed = key["data"], [key["seed"], key["repeat"]]
     data, y = _load_classes(name)
-    train, test = _split(y, _TRAIN_SAMPLES.get(name), np.random.default_rng(seed))
+    train, test = _split(y, key.get("train"), np.random.default_rng(seed))
     if isinstance(data, Views) and data.n_views == 1:
         if key.get("spacing") not in _SPACINGS:
             raise ValueError(

@@ -19,6 +19,7 @@ from sklearn.svm import SVC
 
 from absentia import KernelViews, Views, metrics, missingness
 from absentia.datasets import load_benchmark
+from absentia.methods.base import check_name
 from absentia.papers._mic import fit_mic
 from absentia.papers.protocols import Protocol, make_method
 
@@ -50,6 +51,7 @@ class _Problem:
 
 def _perform(key: Mapping[str, Any]) -> dict[str, Any]:
     """Scores of one method under one mask, by view."""
+    check_name("data set of the paper", key["data"], _SETS)
     problem, method = _SETS[key["data"]](key), key["method"]
     if method == "MIC, SVM":
         common = dict.fromkeys(problem.kernels.names, _kernel_of_representation(problem, key))

@@ -3,6 +3,8 @@
 A share of the samples is hidden in each kernel, kernels are completed and averaged, and one binary support
 vector machine per class is trained on 20 % of the samples; a trial gives the area under the ROC curve of
 each class over the other samples.
+
+Of data that are features the design's ``kernel`` says which kernels are made.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +15,8 @@ import numpy as np
 from sklearn.svm import SVC
 
 from absentia import KernelViews, ViewKernels, metrics, missingness
-from absentia.datasets import data_folder, load_benchmark, make_multiview
+from absentia.datasets import data_folder, make_multiview, read_bunch
+from absentia.methods.base import check_name
 from absentia.papers._loaders import load_yeast_kernels
 from absentia.papers.protocols import Protocol, make_method
 
@@ -31,7 +34,7 @@ class _Problem(NamedTuple):
 
 def _perform(key: Mapping[str, Any]) -> dict[str, Any]:
     """ROC scores of one method under one mask, by class."""
-    problem = _load_problem(key["data"], key["samples"])
+    problem = _load_problem(key["data"], key["samples"], key.get("kernel", ""))
     rng = np.random.default_rng([key["seed"], key["repeat"], round(1000 * key["hidden"])])
     keep = missingness.fixed_per_view(problem.kernels, key["hidden"], random_state=rng)
     train = _draw_training_samples(problem.labels, rng)
@@ -68,21 +71,25 @@ def _draw_training_samples(labels: np.ndarray, rng: np.random.Generator) -> np.n
 
 
 @cache
-def _load_problem(name: str, samples: int) -> _Problem:
+def _load_problem(name: str, samples: int, kernel: str = "") -> _Problem:
     """A set of kernels by name; `samples` of it, classes taken in turn, or all if that is 0."""
     if name == "yeast":
         return _load_yeast()
-    return _simulate(name) if name in _SIMULATED else _load_benchmark(name, samples)
+    return _simulate(name) if name in _SIMULATED else _load_file(name, samples, kernel)
 
 
-def _load_benchmark(name: str, samples: int) -> _Problem:
-    data = load_benchmark(name)
+def _load_file(name: str, samples: int, kernel: str) -> _Problem:
+    data = read_bunch(data_folder() / f"{name}.npz", name)
     target = np.asarray(data.target)
     rows = _take_classes_in_turn(target, samples) if samples else np.arange(len(target))
-    kernel = _KERNELS[name]()
+    if "views" in data:
+        check_name("kernel", kernel, _KERNELS)
+        kernels = _KERNELS[kernel]().fit_transform(data.views[rows])
+    else:
+        kernels = data.kernels[np.ix_(rows, rows)]
     classes = np.unique(target)
     labels = target[rows][:, None] == classes
-    return _Problem(kernel.fit_transform(data.views[rows]), labels, tuple(str(label) for label in classes))
+    return _Problem(kernels, labels, tuple(str(label) for label in classes))
 
 
 def _take_classes_in_turn(target: np.ndarray, samples: int) -> np.ndarray:
@@ -113,8 +120,8 @@ def _load_yeast() -> _Problem:
 
 
 _KERNELS: dict[str, Callable[[], ViewKernels]] = {
-    "mfeat": lambda: ViewKernels(clip=None),
-    "proteinfold_embed27": lambda: ViewKernels("linear", standardize=False),
-    "bbcsport_2view544": lambda: ViewKernels("cosine"),
+    "rbf": lambda: ViewKernels("rbf", clip=None),
+    "linear": lambda: ViewKernels("linear", standardize=False),
+    "cosine": lambda: ViewKernels("cosine"),
 }
 MKMC_PROTOCOL = Protocol(_perform)
