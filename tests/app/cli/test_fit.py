@@ -553,7 +553,9 @@ def test_how_long_it_takes_is_said_before_the_fit_and_of_judging_once_it_is_ther
     monkeypatch.setattr(_progress, "_clock", lambda: float(next(times)))
     said = run(*command, tmp_path / "slow.npz", cwd=folder).stderr
     before, after = said.split("fitted; ")
-    assert re.search(r"linear: about [\d.]+ min for 100 samples, and [\d.]+ min to judge it in folds", before)
+    assert re.search(
+        r"linear: about [\d.]+ min for 100 samples, and [\d.]+ min to judge it in folds", before
+    )
     assert re.search(r"judging it in folds beside baselines takes about \d+ min more", after)
     said = run(*command, tmp_path / "alone.npz", "--no-report", cwd=folder).stderr
     assert re.search(r"linear: about [\d.]+ min for 100 samples\n", said)
