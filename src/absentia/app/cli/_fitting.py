@@ -229,6 +229,8 @@ def _learn(
     task, seen, coverage = training.task, training.validated, _find_coverage(plan, options)
     plans = {plan.name: plan, **task.baseline_plans(plan, seen.data)} if validate else {}
     n_folds = _count_folds(task, seen) if validate else 0
+    judging = n_folds * len(seen.y) / len(training.y)  # fits; of many samples few are judged by
+    _say_how_long(plan, training, judging)
     with step_bar(plan.name, experiment.count_steps(plan, plans, n_folds)) as tick:
         begin = _progress._clock()
         everyone = np.arange(len(training.y))
@@ -239,8 +241,7 @@ def _learn(
         whole = model if adjust is None else models.adjust_before(adjust, model)
         if not validate:
             return whole, None
-        share = len(seen.y) / len(training.y)  # of many samples few are judged by
-        seconds = n_folds * share * (_progress._clock() - begin)
+        seconds = judging * (_progress._clock() - begin)
         if seconds > _LONG_SECONDS:
             words = (
                 f"fitted; judging it in folds beside baselines takes about {format_seconds(seconds)} more"
@@ -251,6 +252,28 @@ def _learn(
     if coverage is not None:
         _calibrate(model, samples, validation)
     return whole, validation
+
+
+def _say_how_long(plan: Plan, training: TrainingData, judging: float) -> None:
+    """Say, before anything is fitted, how long that takes, and as many fits as `judging` after it."""
+    seen, n = training.validated, len(training.y)
+    seconds = experiment.forecast_seconds(
+        training.task,
+        seen.data,
+        seen.y,
+        plan,
+        n,
+        seen.adjusted_for,
+        chunked=training.in_memory is not None,
+        least=_LONG_SECONDS / (1 + judging),
+        clock=_progress._clock,
+    )
+    if seconds is None or (1 + judging) * seconds < _LONG_SECONDS:
+        return
+    words = f"{plan.name}: about {format_seconds(seconds)} for {n} samples"
+    if judging:
+        words += f", and {format_seconds(judging * seconds)} to judge it in folds beside baselines"
+    err.print(words + (" (--no-report: not at all)" if judging else ""), soft_wrap=True)
 
 
 def _count_folds(task: Task, seen: TrainingData) -> int:

@@ -40,7 +40,8 @@ from dataclasses import KW_ONLY
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, eigh, solve_triangular
+from numpy.linalg import eigh  # divide and conquer: a quarter less time than SciPy's own choice
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.special import expit
 from sklearn.utils.extmath import randomized_svd
 
@@ -63,6 +64,7 @@ from absentia.methods.learning._sums import (
 
 _GRID = tuple(10.0**k for k in range(-2, 5))
 _TOL, _MAX_ITER = 1e-12, 100
+_MORE_STEPS = 3  # with the same Hessian
 _RANK = 1e-10  # axes with a smaller share of the largest variance are rounding
 _MAX_AXES = 300  # principal axes that are learned along: the rest of a curved kernel is next to nothing
 _MAX_DECOMPOSED = (
@@ -92,8 +94,23 @@ def minimise_convex(
     *,
     tol: float,
     max_iter: int,
+    gradient: Callable[[Array], Array] | None = None,
 ) -> Solution[NewtonPoint]:
-    """Minimise `value` to a decrement of `tol`; `slopes` gives gradient and positive definite Hessian."""
+    """Minimise `value` to a decrement of `tol`; `slopes` gives gradient and positive definite Hessian.
+
+    With `gradient`, which costs far less than a Hessian, every step is followed by three with the same
+    Hessian, as long as they go down (V. E. Shamanskii, 1967).
+    """
+
+    def go_on(w: Array, reached: float, factor: Any) -> tuple[Array, float]:
+        if gradient is None:
+            return w, reached
+        for _ in range(_MORE_STEPS):
+            further = w - cho_solve(factor, gradient(w), check_finite=False)
+            if not (below := value(further)) < reached:
+                break
+            w, reached = further, below
+        return w, reached
 
     def step(now: NewtonPoint) -> NewtonPoint:
         slope, H = slopes(now.w)
@@ -105,7 +122,8 @@ def minimise_convex(
         while length > _SHORTEST_STEP:
             reached = value(now.w + length * move)
             if reached <= now.value - 1e-4 * length * fall:
-                return NewtonPoint(now.w + length * move, reached, fall / 2, factor[0])
+                w, reached = go_on(now.w + length * move, reached, factor)
+                return NewtonPoint(w, reached, fall / 2, factor[0])
             length /= 2
         return NewtonPoint(now.w, now.value, 0.0, factor[0])
 
@@ -311,7 +329,11 @@ def _minimise(A: DesignMatrix, y: Array, s: Array, penalty: float, start: Array)
         H[np.diag_indices_from(H)] += P
         return sums.slope + P * b, H
 
-    return minimise_convex(value, slopes, start, tol=_TOL * s.sum(), max_iter=_MAX_ITER)
+    def gradient(b: Array) -> Array:
+        parts = (block.T @ (s[rows] * (expit(block @ b) - y[rows])) for rows, block in A.blocks())
+        return np.asarray(add_up(parts) + P * b)
+
+    return minimise_convex(value, slopes, start, tol=_TOL * s.sum(), max_iter=_MAX_ITER, gradient=gradient)
 
 
 def _leave_one_out(rows: _Rows, y: Array, found: NewtonPoint) -> Array:
