@@ -10,6 +10,7 @@ import pytest
 import absentia
 from absentia import Views
 from absentia.experiment import cross_validate
+from absentia.experiment.comparison import make_task_data
 from absentia.tasks import CLASSIFICATION, REGRESSION, SURVIVAL
 
 
@@ -104,15 +105,8 @@ def test_early_blocks_without_every_class_are_only_learned_from():
     assert found.table()["failed"].sum() == 0
 
 
-@pytest.fixture(scope="module")
-def by_number():
-    """Predictions of blocks whose times are numbers."""
-    views, y, time = make_samples()
-    return read_predictions(absentia.compare(views, y, time=time, methods=["average"], cv=2, n_jobs=1))
-
-
 @pytest.mark.parametrize("form", ["texts", "dates", "numpy", "series"])
-def test_times_are_numbers_or_dates(form, by_number):
+def test_times_are_numbers_or_dates(form):
     views, y, time = make_samples()
     days = [datetime.date(2020, 1, 1) + datetime.timedelta(days=40 * int(t)) for t in time]
     given = {
@@ -121,8 +115,11 @@ def test_times_are_numbers_or_dates(form, by_number):
         "numpy": np.array(days, dtype="datetime64[D]"),
         "series": pd.Series(pd.to_datetime(days), views.ids)[::-1],
     }[form]
-    found = read_predictions(absentia.compare(views, y, time=given, methods=["average"], cv=2, n_jobs=1))
-    assert [t.tolist() for t, _ in found] == [t.tolist() for t, _ in by_number]
+    found, wanted = (make_task_data(views, y, time=x).split(3, 0, 0) for x in (given, time))
+    assert len(found) == 3
+    assert [[part.tolist() for part in fold] for fold in found] == [
+        [part.tolist() for part in fold] for fold in wanted
+    ]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 import absentia
 from absentia import Views, inspection, io
-from helpers.command_line import refused, run
+from helpers.command_line import refused, run, run_process
 from helpers.known_effects import planted
 
 FIT = ("fit", "train", "--no-report", "--labels")
