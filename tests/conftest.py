@@ -20,7 +20,7 @@ from absentia import ViewKernels, datasets, missingness
 from absentia.app import _exit_codes, _progress
 from absentia.core import _estimator
 from absentia.experiment import _validation
-from absentia.testing._tools import random_kernels, random_problem  # noqa: F401
+from absentia.testing._tools import add_noise, random_kernels, random_problem  # noqa: F401
 
 # where NumPy was there before this file, the variables came too late
 threadpoolctl.threadpool_limits(int(os.environ["OPENBLAS_NUM_THREADS"]))

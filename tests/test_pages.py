@@ -71,8 +71,10 @@ def commands(block):
     "README.md",
     "docs/amkl.md",
     "docs/compare.md",
+    "docs/coverage.md",
     "docs/files-containers.md",
     "docs/inspection.md",
+    "docs/models.md",  # run by tests/methods/test_models.py
     "docs/pma.md",
     "docs/prediction.md",
     "docs/recipes.md",

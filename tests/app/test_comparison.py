@@ -376,6 +376,7 @@ def test_all_methods_that_give_probabilities_decide_by_the_same_rule():
             np.testing.assert_array_equal(said, np.array(["rare", "usual"])[by_hand.argmax(axis=1)])
 
 
+@pytest.mark.slow
 def test_a_learning_curve_comes_when_it_is_asked_for():
     views, y = samples("classes", 60)
     given = {"methods": ["average"], "repeats": 1, "cv": 4, "n_jobs": 1}

@@ -67,6 +67,7 @@ def test_no_patient_is_on_both_sides_in_a_comparison(cuts):
     check_cuts(cuts, 20)
 
 
+@pytest.mark.slow
 def test_no_patient_is_on_both_sides_in_the_validation_of_a_fit(cuts):
     views, y = make_visits(0)
     views = views.with_groups(_PATIENT)

@@ -31,7 +31,7 @@ def mix(shares):
 def compared():
     views, factors = made_views(60, rate=0.4)
     y = targets("classes", factors)
-    return compare(views, y, methods=["average", "linear"], repeats=2, cv=3, n_jobs=1), views, y
+    return compare(views, y, methods=["average", "linear"], repeats=1, cv=3, n_jobs=1), views, y
 
 
 # ------------------------------------------------------------------------------------------- by hand
@@ -194,12 +194,12 @@ def test_bounds_are_those_of_the_worst_and_best_samples_that_could_come():
 def test_scores_of_pairs_are_refused_and_those_of_probabilities_replaced():
     views, factors = made_views(40, rate=0.3)
     found = compare(
-        views, targets("classes", factors), methods=["linear"], repeats=1, cv=3, n_jobs=1, score="auc"
+        views, targets("classes", factors), methods=["linear"], repeats=1, cv=2, n_jobs=1, score="auc"
     )
     weighted = found.weigh_patterns(views)
     assert weighted.metric.name == "accuracy"
     assert weighted.sentences[0] == "AUC wants probabilities, which are not recorded: accuracy is weighted."
-    survival = compare(views, targets("survival", factors), methods=["cox-zero"], repeats=1, cv=3, n_jobs=1)
+    survival = compare(views, targets("survival", factors), methods=["cox-zero"], repeats=1, cv=2, n_jobs=1)
     with pytest.raises(ValueError, match="survival are of pairs"):
         survival.weigh_patterns(views)
 
@@ -248,7 +248,7 @@ def test_order_and_names_change_nothing(compared):
         views[shuffled].select(views.names[::-1]),
         names,
         methods=["average", "linear"],
-        repeats=2,
+        repeats=1,
         cv=3,
         n_jobs=1,
     )

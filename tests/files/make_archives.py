@@ -12,8 +12,16 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
 import absentia
-from absentia import CVKT, AbsentMKLClassifier, CombineKernels, KernelViews, PMAImputer, ViewKernels, Views
-from absentia.files._outputs import _VERSION
+from absentia import (
+    CVKT,
+    AbsentMKLClassifier,
+    CombineKernels,
+    KernelViews,
+    PMAImputer,
+    ViewKernels,
+    Views,
+    models,
+)
 
 HERE = Path(__file__).parent / "archives"
 
@@ -88,7 +96,8 @@ def main():
     for make in (classifier, machine, completer, imputer):
         model, given = make(np.random.default_rng(0))
         about = {"given": given, "answers": answers(model, given).tolist()}
-        absentia.save(model, HERE / f"v{_VERSION}_{make.__name__}.npz", about)
+        path = absentia.save(model, HERE / f"{make.__name__}.npz", about)
+        path.rename(HERE / f"v{models.describe(path)['version']}_{path.name}")
 
 
 if __name__ == "__main__":

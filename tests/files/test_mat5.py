@@ -8,7 +8,7 @@ import scipy.io
 import scipy.sparse
 
 from absentia import io
-from absentia.files._mat import _read_mat5
+from absentia.files import mat_content
 
 rng = np.random.default_rng(0)
 
@@ -32,15 +32,10 @@ CONTENT = {
 }
 
 
-def content(path):
-    with path.open("rb") as file:
-        return _read_mat5(file)
-
-
 @pytest.mark.parametrize("packed", [False, True])
 def test_numbers_are_those_that_scipy_reads(tmp_path, packed):
     scipy.io.savemat(tmp_path / "a.mat", CONTENT, do_compression=packed)
-    found, wanted = content(tmp_path / "a.mat"), scipy.io.loadmat(tmp_path / "a.mat", mat_dtype=True)
+    found, wanted = mat_content(tmp_path / "a.mat"), scipy.io.loadmat(tmp_path / "a.mat", mat_dtype=True)
     for key, value in CONTENT.items():
         np.testing.assert_array_equal(found[key], wanted[key])
         assert found[key].shape == value.shape
@@ -59,7 +54,7 @@ def test_texts_cells_structs_and_sparse_matrices(tmp_path, packed):
     }
     rows = {"rows": np.array(["ab", "cde"]), "deep": deep, "complex": np.eye(2) * 1j}
     scipy.io.savemat(tmp_path / "a.mat", held | rows, do_compression=packed)
-    found = content(tmp_path / "a.mat")
+    found = mat_content(tmp_path / "a.mat")
     assert (found["t"], found["s"]["b"]["c"]) == ("Grüße", "d")
     assert found["rows"].tolist() == ["ab", "cde"]
     np.testing.assert_array_equal(found["c"][0], np.eye(2))

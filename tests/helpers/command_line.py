@@ -4,12 +4,14 @@ import os
 import subprocess
 import sys
 import warnings
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from contextlib import chdir, nullcontext, redirect_stderr, redirect_stdout
 from io import StringIO
 from typing import NamedTuple
+from unittest import mock
 
 from absentia.app import _terminal as terminal
 from absentia.app.cli import _main as cli
+from absentia.experiment.engine import Pool
 
 
 class Result(NamedTuple):
@@ -18,12 +20,18 @@ class Result(NamedTuple):
     stderr: str
 
 
-def run(*arguments, cwd=None):
-    """The command in this process, which saves a second each time."""
+def run(*arguments, cwd=None, apart=False):
+    """The command in this process, and trials too unless they are to be `apart`: each process costs two seconds."""
     out, err = StringIO(), StringIO()
     terminal._shown_warnings.clear()
     code = 0
-    with warnings.catch_warnings(), redirect_stdout(out), redirect_stderr(err), chdir(cwd or "."):
+    with (
+        warnings.catch_warnings(),
+        redirect_stdout(out),
+        redirect_stderr(err),
+        chdir(cwd or "."),
+        nullcontext() if apart else mock.patch.object(Pool, "here", property(lambda pool: pool.jobs == 1)),
+    ):
         try:
             cli.main([str(x) for x in arguments])
         except SystemExit as leaving:

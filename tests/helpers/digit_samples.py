@@ -1,8 +1,10 @@
 """Digits as samples with absent views, text ids and few classes."""
 
+from functools import cache
+
 import numpy as np
 
-from absentia import Views, datasets, missingness
+from absentia import ViewKernels, Views, datasets, missingness
 
 
 def digit_views(n=240, absent=0.3, n_classes=3, seed=0):
@@ -13,7 +15,14 @@ def digit_views(n=240, absent=0.3, n_classes=3, seed=0):
     return Views.from_dict(tables, ids=np.array([f"d{i}" for i in chosen])), y[chosen]
 
 
+@cache
 def half_seen_digits(n=60):
     """Digits, each with three of its six views, and which they are."""
     views, y = datasets.load_digit_views(n_samples=n, return_X_y=True)
     return views.hide(missingness.fixed_per_sample(views, 3, random_state=0)), y
+
+
+@cache
+def half_seen_kernels(n=60):
+    """Kernels of these views."""
+    return ViewKernels().fit_transform(half_seen_digits(n)[0])

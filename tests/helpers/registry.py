@@ -30,7 +30,7 @@ from absentia import (
     ViewStacking,
     ZeroFill,
 )
-from absentia.testing import _tools
+from absentia.testing import CHECKS, checks_of
 from helpers.smallest_classifiers import NearestMean, NearestTargets, NearestTimes
 
 # every completer, quick enough to be fitted a hundred times
@@ -63,12 +63,12 @@ COMPLETERS = {
     "cvkt, 3 rounds": CVKT(rounds=3),
     "cvkt, landmarks": CVKT(n_landmarks=12, rounds=2),
     "cvkt, closed": CVKT(solver="closed", rank=0.3),
-    "auto": AutoCompleter(),
+    "auto completer": AutoCompleter(),
 }
 
 # variants of methods above that cost much: their checks are run by `make test-all`
 COSTLY = {
-    "auto",
+    "auto completer",
     "svt",
     "cvkt, closed",
     "mkmc, centred",
@@ -83,6 +83,7 @@ COSTLY = {
     "em",
     "average, searched",
     "linear, searched",
+    "iterative",
     "fusion",
     "fusion, skill",
     "mkl, 2-norm",
@@ -93,7 +94,10 @@ COSTLY = {
 }
 
 # methods whose fit is many fits, or long: `make test` runs these checks of them, `make test-all` all
-LONG = {"chooser", "stacking", "iterative", "mkl", "completed", "boosting", "mkmc full", "mkmc fa"}
+LONG = {
+    *("auto", "chooser", "stacking", "mkl", "penalized", "mmaf", "completed", "completed, svm", "boosting"),
+    *("ridge, kernels", "cox, kernels", "mkmc full", "mkmc fa"),
+}
 LEAST = {
     "permuting_samples_permutes_the_answers",
     "renaming_classes_permutes_scores_and_probabilities",
@@ -185,7 +189,6 @@ def cases(*kinds, task="classifier"):
     return {
         f"{name}-{check_name}": (name, check)
         for name, estimator in LEARNERS[task].items()
-        for kind in _tools.kinds(estimator)
-        if kind in kinds
-        for check_name, check in _tools.CHECKS[kind].items()
+        for check_name, check in checks_of(estimator).items()
+        if any(check is CHECKS[kind].get(check_name) for kind in kinds)
     }

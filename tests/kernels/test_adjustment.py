@@ -122,6 +122,7 @@ def make_sites(seed=0, n=120):
     return views, pd.Series(y, ids), pd.DataFrame({"site": np.array(["Bonn", "Rome", "Oslo"])[site]}, ids)
 
 
+@pytest.mark.slow
 def test_a_site_that_determines_features_and_label_is_not_told_any_more():
     """Without adjustment the site is told from features, and the label from the site; within it nothing is."""
     views, y, covariates = make_sites()
@@ -203,6 +204,7 @@ def judge_by_compare(views, y, time, covariates, folder):
     }
 
 
+@pytest.mark.slow_params("judge_by_compare")
 @pytest.mark.parametrize("judge", [judge_by_fit, judge_by_compare])
 def test_samples_that_are_held_out_do_not_move_the_coefficients(tmp_path, judge):
     """The latest samples are never learned from: whatever they are like, earlier ones are predicted alike."""

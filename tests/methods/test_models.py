@@ -22,6 +22,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
+from sklearn.utils import get_tags
 
 import absentia
 from absentia import (
@@ -43,9 +44,9 @@ from absentia.files import read_new, write_state
 from absentia.methods import catalogue
 from absentia.methods.catalogue import offered
 from absentia.methods.models import Model
-from absentia.testing._tools import digits, takes_kernels
 from conftest import random_problem
 from helpers.crafted_archives import described, refused, write_rows
+from helpers.digit_samples import half_seen_digits
 from helpers.registry import CLASSIFIERS as CLASSIFIERS_OF_ALL_KINDS
 from helpers.registry import COMPLETERS
 from helpers.saved_estimators import NAMES, cohort, said, same, traveller
@@ -386,7 +387,7 @@ def test_a_data_file_is_no_model_and_a_model_is_no_data_file(tmp_path, whole):
 # ------------------------------------------------------------------------------------- every estimator
 
 
-@pytest.mark.slow_params("auto")
+@pytest.mark.slow_params("auto completer")
 @pytest.mark.parametrize("name", COMPLETERS)
 def test_every_completer_comes_back(tmp_path, name):
     kv = random_problem(30, 3, 0.3)
@@ -696,7 +697,7 @@ def test_the_documentation_runs_when_pasted_and_lists_what_can_be_kept(tmp_path,
 @pytest.mark.filterwarnings("ignore")
 def test_every_name_that_can_be_fitted_predicts_the_same_in_another_process(tmp_path):
     """Classes, numbers and survival: new incomplete samples, to the bit."""
-    views, y = digits(90)
+    views, y = half_seen_digits(90)
     train, new = views[:60], views[60:]
     io.write(tmp_path / "new.npz", new)
     rng = np.random.default_rng(0)
@@ -712,7 +713,7 @@ def test_every_name_that_can_be_fitted_predicts_the_same_in_another_process(tmp_
                 continue
             fitted = entry.make()
             kernels = None
-            if takes_kernels(fitted):
+            if get_tags(fitted).input_tags.pairwise:
                 kernels = ViewKernels()
                 fitted.fit(kernels.fit_transform(train), target)
             else:

@@ -33,6 +33,7 @@ def call(folder, verb, data, *flags, label="y"):
     return run(verb, data, "--labels", f"{data}/labels.csv:{label}", *flags, cwd=folder)
 
 
+@pytest.mark.slow_params("inside-columns1")
 @pytest.mark.parametrize(("data", "columns"), [("beside", ["site", "age"]), ("inside", ["scan:site"])])
 def test_a_fit_is_adjusted_inside_the_fold_and_so_are_new_samples(folder, tmp_path, data, columns):
     flags = ["--method", "linear", "--json"]

@@ -68,6 +68,7 @@ def test_it_takes_kernels_that_came(folder, task):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow_params("classes")
 def test_it_is_compared(folder, task):
     views = io.read(folder / "train.npz")
     table = pd.read_csv(folder / f"{task}.csv", index_col=0).loc[views.ids]

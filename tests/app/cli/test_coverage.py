@@ -229,6 +229,7 @@ def test_a_file_has_scores_in_their_own_order_and_no_labels(folder, task):
     }
 
 
+@pytest.mark.slow_params("classes")
 @pytest.mark.parametrize("task", METHODS)
 def test_the_order_of_samples_and_views_decides_nothing(folder, task, tmp_path):
     views, targets = make_cohort(150, 0)

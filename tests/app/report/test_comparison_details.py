@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from absentia.app.report import render_comparison
-from absentia.app.report._sections import FEW_SAMPLES
 from absentia.experiment import results as found
 from helpers.comparison_results import make_findings
 from helpers.report_pages import Page, row_cells, section
@@ -32,10 +31,11 @@ def groups(results):
 def test_scores_by_pattern_are_those_of_the_methods():
     results = make_findings()
     methods, rows = groups(results)
+    few = int(re.search(r"marked few have fewer than (\d+) samples", render_comparison(results))[1])
     assert methods[0] == results.verdict.simplest
     for row, group in zip(rows, results.patterns, strict=True):
         assert row[3:] == [f"{100 * group.scores[method]:.1f}%" for method in methods]
-        assert row[1].endswith(" few") == (group.count < FEW_SAMPLES)
+        assert row[1].endswith(" few") == (group.count < few)
 
 
 def test_a_method_without_a_score_in_a_pattern_has_a_dash():

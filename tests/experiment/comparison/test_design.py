@@ -8,19 +8,16 @@ import numpy as np
 import pytest
 
 from absentia import ViewKernels
-from absentia.experiment.comparison import TaskData, make_task_data
+from absentia.experiment.comparison import Design, Study, TaskData, choose_methods, make_task_data
 from absentia.experiment.comparison._design import (
     _COMPLETERS_BESIDE,
     _MECHANISMS,
     DESIGN_FILE,
-    Design,
-    choose_methods,
     count_folds,
     draw_kept_cells,
     hash_arrays,
     load_design,
 )
-from absentia.experiment.comparison._study import Study
 from absentia.files import FileError
 from absentia.tasks import TASKS as ALL
 from helpers.comparison_problems import METHODS, made_data, made_design, made_views, targets, trials_of

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from absentia.experiment.comparison import format_seconds
 from absentia.experiment.comparison._recommendation import (
     _SAME_PROBABILITY,
     _SIGNIFICANCE,
@@ -15,7 +16,6 @@ from absentia.experiment.comparison._recommendation import (
     _is_better,
     _is_worse,
     _size,
-    format_seconds,
     recommend,
 )
 from absentia.experiment.results import Difference, Expectation, Interval, MethodRow, Metric

@@ -6,16 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from absentia.experiment.comparison import Design, Outstanding, Study, open_study
 from absentia.experiment.comparison._data import DATA_FILE
-from absentia.experiment.comparison._design import Design
-from absentia.experiment.comparison._study import (
-    _MAX_SECONDS,
-    Outstanding,
-    Study,
-    _is_settled,
-    _thin_design,
-    open_study,
-)
+from absentia.experiment.comparison._study import _MAX_SECONDS, _is_settled, _thin_design
 from absentia.experiment.engine import Limits, Pool, Record
 from absentia.files import FileError
 from helpers.comparison_problems import METHODS, made_data, made_design, made_up

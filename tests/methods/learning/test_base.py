@@ -3,13 +3,14 @@ be brought."""
 
 import numpy as np
 import pytest
+from sklearn.utils import get_tags
 
 from absentia.datasets import load_digit_views
 from absentia.methods import learning
 from absentia.methods.catalogue import Entry, find, offered
-from absentia.methods.learning import Classifier
-from absentia.methods.learning._base import _LOW_COVERAGE, shrink_to_prior
-from absentia.testing import _tools as tools
+from absentia.methods.learning import Classifier, shrink_to_prior
+from absentia.testing import CHECKS, checks_of
+from helpers.digit_samples import half_seen_digits, half_seen_kernels
 from helpers.registry import CLASSIFIERS, LEARNERS, REGRESSORS, SURVIVAL_MODELS, cases, is_slow
 from helpers.smallest_classifiers import NearestMean, Widest
 
@@ -27,7 +28,7 @@ def test_every_classifier_passes(name, check):
 def other_cases(task):
     kinds = ("learner", "weighted", "regressor", "survival")
     return [
-        pytest.param(*case, id=name, marks=pytest.mark.slow if "threads" in name else ())
+        pytest.param(*case, id=name, marks=pytest.mark.slow if is_slow(case[0], case[1].__name__) else ())
         for name, case in cases(*kinds, task=task).items()
     ]
 
@@ -62,7 +63,7 @@ def test_a_check_can_fail():
         "without_any_view_probabilities_are_the_frequencies",
     ):
         with pytest.raises(AssertionError):
-            tools.checks_of(Forgetful())[check](Forgetful())
+            checks_of(Forgetful())[check](Forgetful())
 
 
 def test_a_decision_against_the_probabilities_is_found_out():
@@ -72,23 +73,24 @@ def test_a_decision_against_the_probabilities_is_found_out():
 
     contrary = Contrary(probability=True)
     with pytest.raises(AssertionError):
-        tools.checks_of(contrary)["the_decision_is_the_largest_weighted_probability"](contrary)
+        checks_of(contrary)["the_decision_is_the_largest_weighted_probability"](contrary)
 
 
 def test_every_kind_of_check_has_someone_to_pass_it():
     everyone = [estimator for task in LEARNERS.values() for estimator in task.values()]
     others = {"completer", "imputer", "operator"}
+    passed = [checks_of(estimator).items() for estimator in everyone]
     assert {
-        kind for estimator in everyone for kind in tools.kinds(estimator)
-    } == tools.CHECKS.keys() - others
+        kind for kind, checks in CHECKS.items() if any(checks.items() <= own for own in passed)
+    } == CHECKS.keys() - others
 
 
 def test_the_nearest_mean_is_the_one_of_the_equation():
-    kernels, y = tools.digit_kernels(), tools.digits()[1] % 3
+    kernels, y = half_seen_kernels(), half_seen_digits()[1] % 3
     fitted = NearestMean().fit(kernels, y)
     K = kernels.to_dense()
-    near = np.zeros((tools.N, 3))
-    for t in range(tools.N):
+    near = np.zeros((60, 3))
+    for t in range(60):
         for k in range(3):
             values = []
             for v in np.flatnonzero(kernels.observed[t]):
@@ -103,14 +105,14 @@ def test_a_classifier_without_scores_is_told_what_is_lacking():
     class Silent(NearestMean):
         _score = Classifier._score
 
-    X, y = tools.digit_kernels(), tools.digits()[1]
+    X, y = half_seen_kernels(), half_seen_digits()[1]
     with pytest.raises(NotImplementedError, match="Silent lacks _score"):
         Silent().fit(X, y < 5).predict(X)
 
 
 def test_features_without_a_single_parameter_will_do():
     """No weights of classes, no probabilities: the base asks for nothing."""
-    views, y = tools.digits()
+    views, y = half_seen_digits()
     fitted = Widest().fit(views, y < 5)
     assert set(fitted.predict(views).tolist()) <= {True, False}
     assert fitted.n_features_in_ == sum(views.block(name).shape[1] for name in views.names)
@@ -120,7 +122,7 @@ def test_features_without_a_single_parameter_will_do():
 
 
 def test_a_view_that_training_has_not_seen_reaches_nothing():
-    views, y = tools.digits()
+    views, y = half_seen_digits()
     keep = np.ones(views.observed.shape, bool)
     keep[:30, 5] = False
     fitted = Widest().fit(views.hide(keep)[:30], y[:30] < 5)
@@ -130,7 +132,7 @@ def test_a_view_that_training_has_not_seen_reaches_nothing():
 
 
 def test_scores_of_low_coverage_are_shrunk_to_the_prior_and_none_is_not_read():
-    coverage = np.array([[0.0], [_LOW_COVERAGE / 4], [_LOW_COVERAGE], [1.0]])
+    coverage = np.array([[0.0], [0.0025], [0.01], [1.0]])
     scores = np.array([[np.nan], [2.0], [2.0], [2.0]])
     shrunk = shrink_to_prior(coverage, scores, -1.0)
     np.testing.assert_allclose(shrunk[:, 0], [-1, 0.25 * 2 - 0.75, 2, 2])
@@ -153,10 +155,11 @@ def test_every_classifier_is_to_be_had_by_name_with_what_it_declares(name):
     options = entry.read({flag: text for flag, text in given.items() if flag in flags})
     classifier = entry.make(**options)
     assert classifier.get_params().items() >= {**entry.fixed, **options}.items()
-    X, y = tools.data(classifier)
+    kernels = get_tags(classifier).input_tags.pairwise
+    X, y = half_seen_kernels() if kernels else half_seen_digits()[0], half_seen_digits()[1]
     if getattr(classifier, "complete_cases", False):
-        X = load_digit_views(n_samples=tools.N).views
-    takes = "kernels" if tools.takes_kernels(classifier) else "features"
+        X = load_digit_views(n_samples=60).views
+    takes = "kernels" if kernels else "features"
     assert entry.takes in (takes, "views or kernels")
     classifier.fit(X, y < 5)
     if "--probability" in flags:
@@ -171,6 +174,6 @@ def test_an_entry_for_any_class_of_the_base_is_honoured(monkeypatch):
     monkeypatch.setattr(learning, "NearestMean", NearestMean, raising=False)
     assert set(entry.parameters()) == {"--probability"}
     made = entry.make(**entry.read({"--probability": "yes"}))
-    assert made.fit(tools.digit_kernels(), tools.digits()[1]).predict_proba(
-        tools.digit_kernels()
+    assert made.fit(half_seen_kernels(), half_seen_digits()[1]).predict_proba(
+        half_seen_kernels()
     ).shape == (60, 10)

@@ -311,6 +311,7 @@ def test_large_features_do_not_end_in_a_wrong_machine(seed):
     assert machine.score(kernels, y) == SVC(kernel="precomputed").fit(K, y).score(K, y) == 1.0
 
 
+@pytest.mark.slow_params(*(f"iterative-{scale}" for scale in (2.0**-20, 2.0**20, 1e6)))
 @pytest.mark.parametrize("scale", [2.0**-20, 2.0**20, 1e-6, 1e6])
 @pytest.mark.parametrize("name", METHODS)
 def test_a_kernel_and_c_scaled_against_each_other_leave_the_scores(name, scale):

@@ -7,12 +7,12 @@ from sklearn.model_selection import cross_val_score
 import absentia
 from absentia import CVKT, AbsentClassifier, AverageKernelSVC, KernelLogistic, ViewKernels
 from absentia.methods.prediction._absent import _average_kernels
-from absentia.testing._tools import digits
+from helpers.digit_samples import half_seen_digits
 
 
 @pytest.mark.parametrize("machine", ["logistic", "svm"])
 def test_it_is_the_three_stages_one_after_the_other(machine):
-    views, y = digits(120)
+    views, y = half_seen_digits(120)
     y = (y < 5).astype(int)
     train, test = views[:80], views[80:]
     one = AbsentClassifier(CVKT(rounds=2), machine=machine, C=3.0).fit(train, y[:80])
@@ -31,7 +31,7 @@ def test_it_is_the_three_stages_one_after_the_other(machine):
 
 @pytest.mark.parametrize("combine", ["average", "mkl"])
 def test_every_way_to_combine_learns_and_says_its_weights(combine):
-    views, y = digits(120)
+    views, y = half_seen_digits(120)
     fitted = AbsentClassifier(CVKT(rounds=1), combine=combine, C=3.0).fit(views[:80], y[:80] % 3)
     assert fitted.weights_.shape == (3, 6)
     assert (fitted.weights_ >= 0).all()
@@ -39,7 +39,7 @@ def test_every_way_to_combine_learns_and_says_its_weights(combine):
 
 
 def test_kernels_come_as_well_as_views():
-    views, y = digits(120)
+    views, y = half_seen_digits(120)
     kernels = ViewKernels().fit_transform(views)
     machine = AbsentClassifier(CVKT(rounds=1), kernel="precomputed", C=1.0)
     scores = cross_val_score(machine, kernels, y < 5, cv=3, error_score="raise")
@@ -51,7 +51,7 @@ def test_kernels_come_as_well_as_views():
 
 
 def test_contributions_and_offsets_are_the_scores():
-    views, y = digits(120)
+    views, y = half_seen_digits(120)
     for labels in (y < 5, y % 3):
         for completer in (CVKT(rounds=1), None):
             fitted = AbsentClassifier(completer, machine="svm", C=1.0).fit(views, labels)
@@ -68,13 +68,13 @@ def test_contributions_and_offsets_are_the_scores():
 
 @pytest.mark.parametrize("machine", ["logistic", "svm"])
 def test_probabilities_save_as_they_are(machine, tmp_path):
-    views, y = digits(120)
+    views, y = half_seen_digits(120)
     fitted = AbsentClassifier(machine=machine, C=1.0).fit(views, y % 3)
     back = absentia.load(absentia.save(fitted, tmp_path / "m.absentia"))
     np.testing.assert_array_equal(back.predict_proba(views), fitted.predict_proba(views))
 
 
 def test_the_average_has_unit_length():
-    views, _ = digits()
+    views, _ = half_seen_digits()
     K = _average_kernels(ViewKernels().fit_transform(views))
     np.testing.assert_allclose(K.diagonal("average"), 1.0)

@@ -14,14 +14,14 @@ from absentia import (
     ViewKernels,
     Views,
 )
-from absentia.testing._tools import digits
+from helpers.digit_samples import half_seen_digits
 
 BASE = AbsentClassifier(None, C=1.0)
 TWO = {"zero": BASE, "fusion": LateFusion(BASE)}
 
 
 def test_probabilities_are_the_mean_of_the_members_weighted_by_their_loss():
-    views, y = digits(120)
+    views, y = half_seen_digits(120)
     fitted = AutoClassifier(TWO).fit(views[:80], y[:80] % 3)
     weights = fitted.weights_by_candidate_
     assert sum(weights.values()) == pytest.approx(1)
@@ -35,7 +35,7 @@ def test_probabilities_are_the_mean_of_the_members_weighted_by_their_loss():
 
 
 def test_what_is_said_of_samples_left_out_is_the_mean_of_the_members():
-    views, y = digits()
+    views, y = half_seen_digits()
     hidden = views.hide(np.tile(np.arange(len(y))[:, None] != 5, 6))  # one sample without any view
     with pytest.warns(AbsenceWarning, match="without any view"):
         fitted = AutoClassifier(TWO).fit(hidden, y % 3)
@@ -59,14 +59,14 @@ def test_who_is_clearly_worse_counts_next_to_nothing():
 
 
 def test_members_that_do_not_tell_are_held_out_in_folds():
-    views, y = digits()
+    views, y = half_seen_digits()
     fitted = AutoClassifier({"trees": EarlyFusionClassifier(n_trees=20), "zero": BASE}).fit(views, y % 3)
     seen = fitted.estimators_["trees"].predict_proba(views)[np.arange(len(y)), fitted._class_order[y % 3]]
     assert fitted.candidates_["trees"]["loss"] > -np.log(np.maximum(seen, 1e-4)).mean() + 0.1
 
 
 def test_rare_classes_are_chosen_sooner_with_a_balanced_decision_and_probabilities_stay():
-    views, y = digits()
+    views, y = half_seen_digits()
     rare = (y == 3).astype(int)
     probabilities = np.array([[0.6, 0.4], [0.2, 0.8], [0.95, 0.05]])
     frequencies, proba, counts = np.array([1 - rare.mean(), rare.mean()]), [], []
@@ -83,14 +83,14 @@ def test_rare_classes_are_chosen_sooner_with_a_balanced_decision_and_probabiliti
 
 
 def test_a_callback_hears_of_every_member():
-    views, y = digits()
+    views, y = half_seen_digits()
     seen = []
     AutoClassifier(TWO, callback=lambda progress: seen.append(progress)).fit(views, y % 3)
     assert [(progress.iteration, progress.max_iter) for progress in seen] == [(1, 2), (2, 2)]
 
 
 def test_a_class_that_is_too_small_to_hold_some_out_is_named():
-    views, y = digits()
+    views, y = half_seen_digits()
     labels = np.where(np.cumsum(y == 3) * (y == 3) > 2, 4, np.minimum(y, 4))
     with pytest.raises(ValueError, match=r"class 3 has 2 sample\(s\) .* at least 3 of every class"):
         AutoClassifier(TWO).fit(views, labels)
@@ -103,7 +103,7 @@ def test_a_class_that_is_too_small_to_hold_some_out_is_named():
 
 
 def test_candidates_get_what_is_said_of_views():
-    views, _ = digits()
+    views, _ = half_seen_digits()
     name = views.names[0]
     chooser = AutoClassifier(
         kernel=ViewKernels(log=True, approx="rff", per_view={name: {"standardize": False}})
@@ -133,7 +133,7 @@ def test_of_columns_candidates_speak_once_and_folds_not_at_all():
 
 
 def test_the_library_is_different_for_kernels_and_names_are_checked(tmp_path):
-    views, y = digits(120)
+    views, y = half_seen_digits(120)
     assert set(AutoClassifier()._library(views)) == {
         "linear",
         "cvkt-linear",
@@ -155,7 +155,7 @@ def test_the_library_is_different_for_kernels_and_names_are_checked(tmp_path):
 
 
 def test_the_default_library_is_fitted_saved_and_read(tmp_path):
-    views, y = digits(120)
+    views, y = half_seen_digits(120)
     fitted = AutoClassifier().fit(views[:80], y[:80] % 3)
     back = absentia.load(absentia.save(fitted, tmp_path / "c.absentia"))
     np.testing.assert_array_equal(back.predict_proba(views[80:]), fitted.predict_proba(views[80:]))

@@ -7,11 +7,11 @@ import pytest
 
 from absentia import AbsentClassifier, AutoClassifier, LateFusion, ViewKernels, Views, ViewStacking
 from absentia.methods.prediction._composite import CanonicalOrder
-from absentia.testing._tools import digits
+from helpers.digit_samples import half_seen_digits
 
 
 def test_samples_come_in_the_same_order_however_they_came():
-    views, y = digits()
+    views, y = half_seen_digits()
     turn = np.random.default_rng(0).permutation(len(views))
     weight = np.where(np.arange(len(views)) < 5, 0.0, 1.0)
     kernels = ViewKernels().fit_transform(views)
@@ -25,7 +25,7 @@ def test_samples_come_in_the_same_order_however_they_came():
 
 
 def test_who_does_not_count_and_what_nobody_has_are_left_out():
-    views, y = digits()
+    views, y = half_seen_digits()
     keep = np.ones(views.observed.shape, bool)
     keep[:, 2] = False
     keep[3] = False
@@ -38,7 +38,7 @@ def test_who_does_not_count_and_what_nobody_has_are_left_out():
 
 
 def test_rows_without_a_known_view_are_not_asked_about():
-    views, y = digits()
+    views, y = half_seen_digits()
     fitted = AbsentClassifier(None, C=1.0).fit(views, y % 3)
     keep = np.ones(views.observed.shape, bool)
     keep[4] = False
@@ -71,7 +71,7 @@ BASE = AbsentClassifier(None, C=1.0)
     ],
 )
 def test_views_that_all_new_samples_lack_may_be_left_out(model):
-    views, y = digits()
+    views, y = half_seen_digits()
     fitted = model.fit(views, y % 3)
     hidden = views.hide(views.observed & (np.arange(views.n_views) > 0))
     some = views.select(views.names[:0:-1])
@@ -88,7 +88,7 @@ def test_categories_weigh_as_they_do_in_kernels():
 
 
 def test_a_kernel_may_be_said_of_a_view_that_nobody_has_but_not_of_none():
-    views, y = digits()
+    views, y = half_seen_digits()
     nobody = views.hide(views.observed & (np.arange(views.n_views) > 0))
     kernel = ViewKernels(per_view={views.names[0]: "linear"})
     fitted = AbsentClassifier(None, kernel=kernel, C=1.0).fit(nobody, y % 3)

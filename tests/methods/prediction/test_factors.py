@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from absentia import (
     AutoClassifier,
@@ -48,11 +49,11 @@ def predict(model, views):
 @pytest.mark.parametrize("model", [FactorLogistic(), FactorRidge(), FactorLogistic(ViewKernels("linear"))])
 def test_chunks_and_memory_give_the_same_model(problem, model):
     whole, chunked, target = problem
-    wanted = predict(fit(model, whole, target), whole)
-    fitted = fit(model, chunked, target)
+    one = fit(clone(model), whole, target)
+    wanted, fitted = predict(one, whole), fit(model, chunked, target)
     np.testing.assert_allclose(predict(fitted, whole), wanted, atol=1e-6)
     np.testing.assert_allclose(predict(fitted, chunked), wanted, atol=1e-6)
-    assert fitted.score(chunked, fit(model, whole, target).predict(whole)) > 0.99
+    assert fitted.score(chunked, one.predict(whole)) > 0.99
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ from sklearn.linear_model import LogisticRegression
 
 import absentia
 from absentia import AbsentClassifier, LateFusion, ViewKernels, Views
-from absentia.testing._tools import digits
+from helpers.digit_samples import half_seen_digits
 
 BASE = AbsentClassifier(None, C=1.0)
 
 
 def test_the_mean_is_the_mean_over_the_views_that_a_sample_has():
-    views, y = digits(120)
+    views, y = half_seen_digits(120)
     fitted = LateFusion(BASE).fit(views[:80], y[:80] % 3)
     new = views[80:]
     probabilities = fitted.predict_proba(new)
@@ -24,7 +24,7 @@ def test_the_mean_is_the_mean_over_the_views_that_a_sample_has():
 
 @pytest.mark.parametrize("rule", ["mean", pytest.param("skill", marks=pytest.mark.slow), "product"])
 def test_contributions_sum_to_what_is_said(rule):
-    views, y = digits(120)
+    views, y = half_seen_digits(120)
     fitted = LateFusion(BASE, rule=rule).fit(views, y % 3)
     parts, probabilities = fitted.contributions(views), fitted.predict_proba(views)
     assert parts.shape == (120, 6, 3)
@@ -53,7 +53,7 @@ def test_a_view_of_noise_has_little_skill_and_hardly_counts():
 
 
 def test_any_classifier_of_features_will_do_and_kernels_as_well(tmp_path):
-    views, y = digits(120)
+    views, y = half_seen_digits(120)
     fitted = LateFusion(LogisticRegression(max_iter=500)).fit(views, y % 3)
     assert fitted.score(views, y % 3) > 0.8
     back = absentia.load(absentia.save(fitted, tmp_path / "f.absentia"))

@@ -5,18 +5,18 @@ import pytest
 
 from absentia import CVKT, AbsentClassifier, KernelViews, ViewKernels, Views
 from absentia.data import Presence
+from absentia.methods.prediction import restrict_kernel
 from absentia.methods.prediction._kernel_pipeline import (
     KernelPipeline,
     _make_completer,
     check_per_view,
     restrict_estimator,
-    restrict_kernel,
 )
-from absentia.testing._tools import digits
+from helpers.digit_samples import half_seen_digits
 
 
 def test_views_become_complete_kernels_and_new_samples_rows_of_them():
-    views, _ = digits()
+    views, _ = half_seen_digits()
     train, new = views[:40], views[40:]
     prepared = KernelPipeline("rbf", "cvkt")
     K = prepared.fit_transform(train)
@@ -32,7 +32,7 @@ def test_views_become_complete_kernels_and_new_samples_rows_of_them():
 
 
 def test_without_a_completer_absent_stays_absent_and_kernels_get_one_scale():
-    views, _ = digits()
+    views, _ = half_seen_digits()
     kernels = ViewKernels().fit_transform(views)
     large = KernelViews.from_dense(7 * kernels.to_dense(), names=kernels.names)
     K = KernelPipeline(completer=None).fit_transform(large)
@@ -52,7 +52,7 @@ def test_completers_come_by_name_or_as_they_are():
 
 
 def test_own_values_that_a_file_has_not_are_the_training_mean():
-    views, _ = digits()
+    views, _ = half_seen_digits()
     makes = ViewKernels()
     kernels, rows = makes.fit_transform(views[:40]), makes.transform(views[40:])
     prepared = KernelPipeline(completer="cvkt")
@@ -69,7 +69,7 @@ def test_own_values_that_a_file_has_not_are_the_training_mean():
 
 
 def test_who_has_which_view_is_a_kernel_of_its_own():
-    views, _ = digits()
+    views, _ = half_seen_digits()
     tables = {name: np.nan_to_num(views.padded(name, np.arange(len(views)))) for name in views.names[:3]}
     keep = np.ones((len(views), 3), dtype=bool)
     keep[::3, 0] = keep[1::4, 1] = False
@@ -95,7 +95,7 @@ def test_who_has_which_view_is_a_kernel_of_its_own():
 
 
 def test_there_is_none_where_nobody_lacks_anything_and_its_name_is_free():
-    views, _ = digits()
+    views, _ = half_seen_digits()
     tables = {name: np.nan_to_num(views.padded(name, np.arange(len(views)))) for name in views.names[:2]}
     full = Views.from_dict(tables)
     assert KernelPipeline(presence=True).fit_transform(full).names == full.names

@@ -9,7 +9,7 @@ import absentia
 from absentia import AbsentClassifier, Views, ViewStacking
 from absentia.methods.prediction._stacking import _RIDGE, LogOddsImputer, StackingModel
 from absentia.methods.prediction._view_classifiers import softmax_rows
-from absentia.testing._tools import digits
+from helpers.digit_samples import half_seen_digits
 
 BASE = AbsentClassifier(None, C=1.0)
 
@@ -58,7 +58,7 @@ def test_a_view_of_noise_gets_less_weight():
 @pytest.mark.slow
 @pytest.mark.parametrize("absent", ["zero", "impute"])
 def test_contributions_and_offsets_are_the_log_odds(absent):
-    views, y = digits(120)
+    views, y = half_seen_digits(120)
     fitted = ViewStacking(BASE, absent=absent).fit(views, y % 3)
     odds = fitted.contributions(views).sum(axis=1) + fitted._final.offsets[fitted._class_order]
     np.testing.assert_allclose(softmax_rows(odds), fitted.predict_proba(views), atol=1e-12)
@@ -66,7 +66,7 @@ def test_contributions_and_offsets_are_the_log_odds(absent):
 
 @pytest.mark.slow
 def test_a_final_estimator_may_be_given(tmp_path):
-    views, y = digits(120)
+    views, y = half_seen_digits(120)
     fitted = ViewStacking(BASE, final=LogisticRegression()).fit(views, y % 3)
     assert fitted.score(views, y % 3) > 0.7
     back = absentia.load(absentia.save(fitted, tmp_path / "s.absentia"))

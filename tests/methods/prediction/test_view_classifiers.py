@@ -23,7 +23,7 @@ from absentia.methods.prediction._view_classifiers import (
     _held_out_proba,
     softmax_rows,
 )
-from absentia.testing._tools import digits
+from helpers.digit_samples import half_seen_digits
 
 
 def test_exponentials_do_not_overflow():
@@ -33,7 +33,7 @@ def test_exponentials_do_not_overflow():
 
 
 def test_an_absent_view_says_what_the_frequencies_say():
-    views, y = digits(120)
+    views, y = half_seen_digits(120)
     fitted = LateFusion(AbsentClassifier(None, C=1.0)).fit(views, y % 3)
     own = fitted._order.rows(views, np.arange(120))
     proba = fitted._view_proba(own)
@@ -45,7 +45,7 @@ def test_an_absent_view_says_what_the_frequencies_say():
 
 
 def test_every_view_gets_the_kernel_that_is_said_of_it():
-    views, y = digits(120)
+    views, y = half_seen_digits(120)
     first, second = views.names[:2]
     kernel = ViewKernels(per_view={first: "linear", second: "cosine"})
     base = AbsentClassifier(None, kernel=kernel, C=1.0)
@@ -62,7 +62,7 @@ def test_every_view_gets_the_kernel_that_is_said_of_it():
 
 
 def one_view():
-    views, y = digits(120)
+    views, y = half_seen_digits(120)
     rows = np.flatnonzero(views.observed[:, 0])
     return subset(views.select(views.names[:1]), rows, rows), (y[rows] % 3)
 
@@ -135,7 +135,7 @@ def test_held_out_probabilities_are_of_others_and_worth_less_than_seen_ones():
 
 
 def test_what_cannot_be_a_base_is_refused():
-    views, _ = digits()
+    views, _ = half_seen_digits()
     with pytest.raises(ValueError, match="a classifier with predict_proba"):
         _check_base(3, views)
     with pytest.raises(ValueError, match="LogisticRegression takes features, but kernels came"):
