@@ -173,7 +173,7 @@ def _check_psd(X: KernelViews) -> None:
 @serializable
 @dataclass(frozen=True)
 class Basis:
-    """Axes of a view, as combinations `C` of the samples that have it (None: these themselves).
+    """Axes of a view, as combinations `C` of the samples that have it (None: these; no rows: not kept).
 
     `G` are their kernel values with those samples (m x r), `E` those with one another (r x r).
     """
@@ -299,7 +299,8 @@ class SubspaceCompleter(Completer):
         """Samples as a side of a completed kernel; which of those that have the view keep their values."""
         known = self._keeps_values(observed, v)
         inside = np.flatnonzero(known[observed[:, v]])
-        return CompletedSide(np.flatnonzero(known), np.flatnonzero(~known), G[inside], W), inside
+        G = G if len(inside) == len(G) else G[inside]
+        return CompletedSide(np.flatnonzero(known), np.flatnonzero(~known), G, W), inside
 
 
 def _select_block(K: Operator, rows: Array, columns: Array) -> Operator:

@@ -83,7 +83,7 @@ from absentia.core.linalg import cholesky, invert_permutation, symmetrize
 from absentia.core.optimize import Callback
 from absentia.data import AbsenceWarning, KernelViews, order_for_learning, order_kernels
 from absentia.methods.completion._base import Coordinates
-from absentia.methods.completion.mkmc._coordinates import locate_absent, locate_new, view_moments
+from absentia.methods.completion.mkmc._coordinates import locate_absent, locate_new
 from absentia.methods.completion.mkmc._imputation import add_blocks, complete_kernels, complete_rows
 from absentia.methods.completion.mkmc._selection import ModelSelection
 from absentia.methods.completion.mkmc._view_kernels import KernelForm, in_memory
@@ -219,14 +219,15 @@ class MKMC(ModelSelection):
         views = [view for view in form.view_kernels(self._train, samples) if len(view.v)]
         model, solution, self.n_evaluations_ = self._solver().solve(views, len(samples), self.n_components_)
         self._set_convergence(solution)
+        del views, solution  # as large as several models
         if self.groups_.max() > 0:
             model = model.decouple(self.groups_[order[samples]])
         scales = dict(zip(names, form.scales, strict=True))
         self.center_, self.view_scales_ = form.center, np.array([scales[name] for name in X.names])
         self._train, self.model_ = X, model.pad(order[samples], len(X))
+        del model
         if isinstance(self.model_, LowRankPlusDiagonal):
-            self._moments = view_moments(X, self._form, self.model_)
-            self._bases, self._coordinates = locate_absent(X, self._form, self.model_, self._moments)
+            self._moments, self._bases, self._coordinates = locate_absent(X, self._form, self.model_)
 
     @property
     def _form(self) -> KernelForm:

@@ -12,7 +12,7 @@ from absentia.core.optimize import Point
 from absentia.data import AbsenceWarning, KernelViews
 from absentia.methods.completion._base import SubspaceCompleter
 from absentia.methods.completion._holdout import Holdout
-from absentia.methods.completion.mkmc._coordinates import locate_absent, view_moments
+from absentia.methods.completion.mkmc._coordinates import locate_absent
 from absentia.methods.completion.mkmc._low_rank import VisibleProblem
 from absentia.methods.completion.mkmc._solver import ShortRuns, Solver
 from absentia.methods.completion.mkmc._view_kernels import KernelForm, ViewKernel, in_memory
@@ -195,7 +195,7 @@ class ModelSelection(Iterative, SubspaceCompleter):
     ) -> KernelViews:
         """Kernels of which some cells are hidden, completed under the model of a point."""
         model = problem.model(point).pad(np.flatnonzero(part.observed.any(axis=1)), len(part))
-        bases, coordinates = locate_absent(part, form, model, view_moments(part, form, model))
+        _, bases, coordinates = locate_absent(part, form, model)
         return part.completed(self._complete_square(part, bases, coordinates))
 
     def _solver(self) -> Solver:
