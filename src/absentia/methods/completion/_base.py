@@ -33,6 +33,8 @@ from absentia.core import (
     Estimator,
     Operator,
     clone_without_callbacks,
+    get_factors,
+    has_factors,
     limit_threads_if_small,
     serializable,
 )
@@ -165,6 +167,15 @@ def _check_psd(X: KernelViews) -> None:
                 f"{low:.4g} (largest {high:.4g}); mend it with kernel_views.repair('clip') or "
                 ".repair('shift') (command line: --repair clip), or check how it was computed"
             )
+
+
+def thin_factors(K: Operator) -> Array | None:
+    """Factors of a kernel that are fewer than its samples, in double precision; None if it has none."""
+    if has_factors(K):
+        Phi, own = get_factors(K)
+        if own is None and Phi.shape[1] < Phi.shape[0]:
+            return np.asarray(Phi, dtype=np.float64)
+    return None
 
 
 # ------------------------------------------------------------------------ bases and coordinates

@@ -208,6 +208,8 @@ class MKMC(ModelSelection):
         self.groups_ = X.components()
         if not (self.groups_ >= 0).any():
             raise ValueError("no sample has any view; there is nothing to learn from")
+        if self.covariance == "full" or self.algorithm == "paper":
+            X.check_memory()
         # in an order that the data decide: the likelihood has several optima, and rounding must not choose
         names, order = _canonical_names_and_order(X)
         straight = names == X.names and np.array_equal(order, np.arange(len(X)))
