@@ -62,7 +62,8 @@ def test_factors_do_not_depend_on_chunks_order_or_being_in_memory(tables, option
     wanted = factors(kernels, Views.from_dict(tables))
     for views in (in_chunks(tables), in_chunks(tables, (700, 31), seed=1)):
         for name, Phi in factors(kernels, views).items():
-            np.testing.assert_allclose(Phi, wanted[name], atol=1e-6)
+            # rounding of single precision over the root of an eigenvalue that is at least 0.01
+            np.testing.assert_allclose(Phi, wanted[name], atol=3e-6)
 
 
 def test_logarithms_are_taken_chunk_by_chunk(tables):

@@ -42,6 +42,16 @@ def symmetrize(A: Array) -> Array:
     return (A + A.T) / 2
 
 
+def largest_asymmetry(A: Array, tile: int = 256) -> float:
+    """``max |A - A'|`` of a square matrix, of which no second one is made; NaN is passed over."""
+    gaps = [0.0]
+    for a in range(0, len(A), tile):
+        for b in range(a, len(A), tile):
+            gap = A[a : a + tile, b : b + tile] - A[b : b + tile, a : a + tile].T
+            gaps.append(float(np.fmax(gap.max(), -gap.min())))
+    return float(np.fmax.reduce(gaps))
+
+
 def center_kernel(K: Array) -> Array:
     """``H K H``: the kernel of the features less their mean."""
     means = K.mean(axis=0) if len(K) else np.zeros(0)

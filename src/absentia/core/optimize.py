@@ -12,8 +12,8 @@ first, the simplest, or leave out all of them (:func:`argmin_key`, :func:`choose
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Generic, TypeVar
 
@@ -260,10 +260,14 @@ ROUNDING, _FLATTER = 1e-8, 0.9
 
 @dataclass(frozen=True)
 class DescentState(Generic[_Local]):
-    """Where a descent stands: the point, the last changes of (point, gradient), the cost so far."""
+    """Where a descent stands: the point, the last changes of (point, gradient), the cost so far.
+
+    A step takes the oldest change out of a full list before it makes a new one: each is as large as
+    a point.
+    """
 
     at: _Local
-    pairs: tuple[tuple[Point, Point], ...] = ()
+    pairs: list[tuple[Point, Point]] = field(default_factory=list)
     n_evaluations: int = 1
 
     @property
@@ -290,20 +294,23 @@ def make_quasi_newton_step(
         return flat and abs(dot(new.gradient, direction)) <= _FLATTER * promised
 
     def step(state: DescentState[_Local]) -> DescentState[_Local]:
-        at = state.at
-        direction = _quasi_newton_direction(at, state.pairs)
+        at, pairs = state.at, state.pairs
+        direction = _quasi_newton_direction(at, pairs)
+        if not by_slope:
+            del pairs[: max(len(pairs) - memory + 1, 0)]
         promised = dot(at.gradient, direction)
         length, cost = 1.0, state.n_evaluations
         while promised > 0 and length >= _SHORTEST:
             new = _try_evaluate(evaluate, add_scaled(at.point, -length, direction))
             cost += 1
             if new is not None and is_lower(new, at, direction, length, promised):
-                s, y = add_scaled(new.point, -1.0, at.point), add_scaled(new.gradient, -1.0, at.gradient)
+                s, y = direction, add_scaled(new.gradient, -1.0, at.gradient)
+                for change, there, here in zip(s, new.point, at.point, strict=True):
+                    np.subtract(there, here, out=change)
                 curved = dot(s, y) > 1e-10 * math.sqrt(dot(s, s) * dot(y, y))
-                pairs = (*state.pairs, (s, y))[-memory:] if curved else state.pairs
-                return DescentState(new, pairs, cost)
+                return DescentState(new, [*pairs, (s, y)][-memory:] if curved else pairs, cost)
             length *= 0.1 if new is None else _shrink(new.value - at.value, length * promised)
-        return DescentState(at, (), cost)
+        return DescentState(at, [], cost)
 
     return step
 
@@ -351,7 +358,7 @@ def refine_minimum(
     return replace(run, state=rest.state, trace=np.append(run.trace, rest.trace))
 
 
-def _quasi_newton_direction(at: GradientEvaluation, pairs: tuple[tuple[Point, Point], ...]) -> Point:
+def _quasi_newton_direction(at: GradientEvaluation, pairs: Sequence[tuple[Point, Point]]) -> Point:
     """The two-loop recursion around the preconditioner."""
     v = tuple(np.array(g, order="C") for g in at.gradient)
     weights = []

@@ -50,6 +50,13 @@ class Moments:
     @classmethod
     def of(cls, X: Array) -> Self:
         """Of the rows of `X`."""
+        mean = X.sum(axis=0, dtype=np.float64) / max(len(X), 1)
+        if not np.isnan(mean).any():
+            gap = X - mean
+            spread = np.einsum("ij,ij->j", gap, gap)
+            low, high = X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
+            sides = low.astype(np.float64), high.astype(np.float64)
+            return cls(np.full(X.shape[1], len(X)), mean, spread, *sides)
         count = (~np.isnan(X)).sum(axis=0)
         mean = np.nansum(X, axis=0, dtype=np.float64) / np.maximum(count, 1)
         spread = np.nansum((X - mean) ** 2, axis=0)

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse
 
 from absentia.core import Array, Dense, Gram, Operator, has_factors
+from absentia.core.linalg import largest_asymmetry
 from absentia.data._ids import (
     Align,
     align_ids,
@@ -430,27 +431,30 @@ def prefers_factors(X: Any) -> bool:
     return len(X) > _FEW and all(has_factors(X.operator(name)) for name in X.names)
 
 
-def check_kernel(name: str, operator: Operator, ids: Array) -> None:
-    """Finite, symmetric, with a diagonal that can be squared norms; cheap checks only."""
+def check_kernel(name: str, operator: Operator, ids: Array) -> float:
+    """Finite, symmetric, with a diagonal that can be squared norms; cheap checks only.
+
+    Returns the largest difference of a value and the one mirrored at the diagonal.
+    """
     if isinstance(operator, Gram):
         finite = np.isfinite(operator.left).all(axis=1)
         if not finite.all():
             raise ValueError(
                 f"view {name!r}, sample {show_id(ids[int(np.argmin(finite))])}: factor is NaN or infinite"
             )
-        return
+        return 0.0
     A = operator.to_dense()
-    tolerance = (1e-5 if A.dtype == np.float32 else 1e-6) * float(np.abs(A).max(initial=0.0))
-    if not np.isfinite(A).all():
+    largest = max(float(A.max(initial=0.0)), -float(A.min(initial=0.0)))  # NaN if one is there
+    tolerance = (1e-5 if A.dtype == np.float32 else 1e-6) * largest
+    if not np.isfinite(largest):
         i, j = np.argwhere(~np.isfinite(A))[0]
         raise ValueError(
             f"view {name!r}: kernel value of samples {show_id(ids[i])} and {show_id(ids[j])} is "
             f"{A[i, j]} although both are observed; "
             "a sample that lacks the view must be NaN in its whole row and column"
         )
-    gap = np.abs(A - A.T)
-    if gap.max(initial=0.0) > tolerance:
-        i, j = np.unravel_index(int(gap.argmax()), A.shape)
+    if (asymmetry := largest_asymmetry(A)) > tolerance:
+        i, j = np.unravel_index(int(np.abs(A - A.T).argmax()), A.shape)
         first, second = show_id(ids[i]), show_id(ids[j])
         raise ValueError(
             f"view {name!r}: kernel is not symmetric: k({first}, {second}) = {A[i, j]:.6g} "
@@ -464,3 +468,4 @@ def check_kernel(name: str, operator: Operator, ids: Array) -> None:
             f"view {name!r}: kernel value of sample {show_id(ids[i])} with itself is {diagonal[i]:.6g}; "
             "a kernel's diagonal cannot be negative (was a distance passed for a similarity?)"
         )
+    return asymmetry

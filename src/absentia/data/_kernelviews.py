@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 #: Kernels that are not arrays are made arrays of up to so many bytes without a word.
 _DENSE_BYTES = 2**30
+#: What is made of whole kernels takes so many times their memory.
+_COPIES = 3
+_SMALL_BYTES = 2**24  # for which nobody asks how much memory there is
 
 
 class DenseWarning(UserWarning):
@@ -202,11 +205,26 @@ class KernelViews(Presence):
         """The kernel between the rows and the columns that have the view, as an array.
 
         Where that has to be made from factors and takes more than a GiB, a
-        :class:`DenseWarning` says so before.
+        :class:`DenseWarning` says so before; it is refused where there is no memory for those of all views.
         """
         operator = self.operator(name)
+        if not isinstance(operator, Dense):
+            self.check_memory()
         _warn_of_size(name, operator)
         return operator.to_dense()
+
+    def check_memory(self) -> None:
+        """Raise if arrays of the kernels that are none so far would not fit into memory."""
+        given = [K for K in self._operators.values() if not isinstance(K, Dense)]
+        size = _COPIES * 8.0 * sum(K.shape[0] * K.shape[1] for K in given)
+        if size > _SMALL_BYTES:
+            rows, columns = self.shape
+            check_memory(
+                size,
+                f"whole kernels of {rows} x {columns} in {len(given)} view(s), which came as factors,",
+                "use a method that works with factors (KernelLogistic, MKMC, CVKT, EMFill, ...; features: "
+                "FactorLogistic, FactorRidge), or fewer samples",
+            )
 
     def diagonal(self, name: str) -> Array:
         """``k(t, t)`` of every row sample that has the view."""
@@ -376,8 +394,6 @@ def _warn_of_size(name: str, operator: Operator) -> None:
     rows, columns = operator.shape
     size = rows * columns * operator.dtype.itemsize
     if size > _DENSE_BYTES and not isinstance(operator, Dense):
-        advice = "use a method that works with factors (KernelLogistic, MKMC, ...), or fewer samples"
-        check_memory(size, f"view {name!r}: whole kernels of {rows} x {columns}", advice)
         warn(
             f"view {name!r}: the {rows} x {columns} kernel, not held as an array so far, is made one of "
             f"{size / 2**30:.1f} GiB, and so may be those of other views and what is made of them; use a "

@@ -104,8 +104,12 @@ def _row_squares(operator: Operator, scale: float) -> Array:
         A = operator.A / scale
         return np.einsum("ij,ij->i", A, A, dtype=np.float64)
     if isinstance(operator, Gram):
-        left, right = (x / np.sqrt(scale).astype(operator.dtype) for x in (operator.left, operator.right))
-        return np.einsum("ij,ij->i", left @ thin_gram(right, right), left, dtype=np.float64)
+        root, S = np.sqrt(scale), np.zeros((operator.right.shape[1],) * 2)
+        for rows in _chunks(operator.right):
+            rows /= root
+            S += rows.T @ rows
+        squares = [np.einsum("ij,ij->i", rows @ S, rows) for rows in _chunks(operator.left)]
+        return np.concatenate([np.zeros(0), *squares]) / scale
     return np.asarray(operator.diagonal() / scale, dtype=np.float64) ** 2
 
 
@@ -156,7 +160,7 @@ def _factor_profile(Phi: Array, diagonal: Array | None) -> Array:
 
 
 def _chunks(Phi: Array, size: int = 8192) -> Iterator[Array]:
-    return (Phi[a : a + size].astype(np.float64) for a in range(0, len(Phi), size))
+    return (np.array(Phi[a : a + size], dtype=np.float64) for a in range(0, len(Phi), size))
 
 
 def feature_profiles(X: Views) -> list[Array]:

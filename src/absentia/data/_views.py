@@ -8,7 +8,7 @@ that have it, sample ids, and ``observed`` (samples x views, True = present).  I
 The ``from_...`` constructors validate; slices of a valid object are trusted.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import pandas
 
 _MAX_VALUE = 1e150  # squares must be numbers too
+_BLOCK_NUMBERS = 2**20  # that are looked at at a time
 
 
 @serializable
@@ -294,7 +295,8 @@ class Views(Presence):
             values = part.values if order is None else part.values[order]  # copied once, below
             present = ~empty_rows(values) if given is None else given[having, v]
             mask[having[present], v] = True
-            blocks[name] = freeze(values if part.is_own and present.all() else values[present])
+            is_own = part.is_own or (order is None and _is_mapped(values))
+            blocks[name] = freeze(_take_present(values, present, copy=not is_own))
             _check_finite(name, blocks[name], ids[having[present]], given is not None)
         features = {name: part.features for name, part in zip(names, parts, strict=True)}
         levels = {name: part.levels for name, part in zip(names, parts, strict=True)}
@@ -423,6 +425,29 @@ class Views(Presence):
         return f"{width} feature{'s' if width != 1 else ''}{coded}{note}"
 
 
+def _is_mapped(values: Any) -> bool:
+    """Whether an array is mapped from a file that cannot be changed through it."""
+    while isinstance(values, np.ndarray) and not isinstance(values, np.memmap):
+        values = values.base
+    return isinstance(values, np.memmap) and values.mode == "r"
+
+
+def _take_present(values: Any, present: Array, *, copy: bool) -> Any:
+    """The rows that are there; without `copy`, where these are all or stand together, the same memory."""
+    if not copy and present.all():
+        return values
+    rows = np.flatnonzero(present)
+    if copy or not len(rows) or rows[-1] - rows[0] + 1 != len(rows):
+        return values[present]
+    return values[rows[0] : rows[-1] + 1]
+
+
+def _blocks_of_rows(values: Array) -> Iterator[Array]:
+    """Some rows of an array at a time."""
+    step = max(_BLOCK_NUMBERS // max(values.shape[1], 1), 1)
+    return (values[a : a + step] for a in range(0, len(values), step))
+
+
 def empty_rows(values: Any) -> Array:
     """Which rows of an array or sparse matrix are NaN throughout."""
     if isinstance(values, ChunkedTable) and values.profile is not None:
@@ -432,7 +457,8 @@ def empty_rows(values: Any) -> Array:
             (np.isnan(values.data).astype(int), values.indices, values.indptr), values.shape
         )
         return np.asarray(nan.sum(axis=1)).ravel() == values.shape[1]
-    return np.asarray(np.isnan(values).all(axis=1))
+    parts = [np.isnan(part).all(axis=1) for part in _blocks_of_rows(values)]
+    return np.concatenate([np.zeros(0, dtype=bool), *parts])
 
 
 def _count_nan(block: Any) -> int:
@@ -446,8 +472,8 @@ def _check_finite(name: str, block: Any, ids: Array, given: bool) -> None:
     if isinstance(block, ChunkedTable):
         check_values(name, block, ids, most)
         return
-    stored = block.data if scipy.sparse.issparse(block) else block
-    if (stored > most).any() or (stored < -most).any():
+    stored = block.data[:, None] if scipy.sparse.issparse(block) else block
+    if any((part > most).any() or (part < -most).any() for part in _blocks_of_rows(stored)):
         entries = scipy.sparse.coo_array(block)
         place = int(np.argmax(np.abs(entries.data) > most))
         row, column = int(entries.row[place]), int(entries.col[place])

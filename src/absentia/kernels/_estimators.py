@@ -144,8 +144,9 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
     def fit_transform(self, X: Views | KernelViews, y: Any = None, **fit_params: Any) -> KernelViews:
         """Fit, and return the square kernels of the training samples."""
         kernels: dict[str, Array | Operator] = {}
-        for name, raw in self._fit(X, y):
-            kernels[name] = symmetrize(self._normalizers[name](*raw)[0])
+        for name, raw, symmetric in self._fit(X, y):
+            K = self._normalizers[name](*raw)[0]
+            kernels[name] = K if symmetric and K is raw[0] else symmetrize(K)
         kernels |= {name: Gram(factors.Phi) for name, factors in self._maps.items()}
         samples = replace(self._train, groups=X.groups)  # which is not kept
         return KernelViews.within(samples, {name: kernels[name] for name in X.names})
@@ -294,8 +295,11 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         train = Presence(ids, self.names_in_, everywhere)
         return copy_with(self, ids_=ids, _train=train, _raw=raw, _maps=maps, _normalizers=normalizers)
 
-    def _fit(self, X: Views | KernelViews, y: Any) -> Iterator[tuple[str, tuple[Array, Array]]]:
-        """Learn view by view; each one's raw training kernel and its diagonal are handed on, not kept."""
+    def _fit(self, X: Views | KernelViews, y: Any) -> Iterator[tuple[str, tuple[Array, Array], bool]]:
+        """Learn view by view; each one's raw training kernel and its diagonal are handed on, not kept.
+
+        With them, whether the kernel is known to be symmetric to the bit.
+        """
         self._check_parameters()
         _check_input(X, self.kernel)
         X.check_order(y)
@@ -317,7 +321,7 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
             X = self._coding(X)
         for v, name in enumerate(X.names):
             if isinstance(X, KernelViews):
-                raw = X.block(name), X.diagonal(name)
+                raw, symmetric = (X.block(name), X.diagonal(name)), False
             else:
                 groups = self._coding.views[name].groups()
                 block = X.block(name) if options[name].approx else _in_memory(X.block(name))
@@ -327,10 +331,10 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
                     self._raw[name] = view.without_samples()
                     continue
                 K = view.values(view.X, view.X)
-                check_kernel(name, Dense(K), X.ids[X.observed[:, v]])
+                symmetric = check_kernel(name, Dense(K), X.ids[X.observed[:, v]]) == 0
                 raw = K, np.array(K.diagonal())
             self._normalizers[name] = KernelNormalizer(name, *raw, options[name])
-            yield name, raw
+            yield name, raw, symmetric
         self._train = Presence(X.ids, X.names, X.observed)
         self.names_in_, self.ids_ = X.names, X.ids
         self.gamma_ = {name: view.gamma for name, view in self._raw.items()}

@@ -4,10 +4,9 @@ The pieces of :class:`absentia.ViewKernels`; each is learned on the training sam
 of many samples is given as ``Phi Phi'`` with thin factors Phi, and never formed.
 """
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,15 +24,65 @@ from absentia.core import (
     serializable,
     warn,
 )
-from absentia.core.linalg import inverse_sqrt, symmetrize
-from absentia.data import MANY_SAMPLES, AbsenceWarning, ChunkedTable, round_sizes
+from absentia.core.linalg import inverse_sqrt, squared_distances, symmetrize
+from absentia.data import MANY_SAMPLES, AbsenceWarning, ChunkedTable, Moments, round_sizes
 
 #: Up to so many samples kernels are made whole, if there is memory for them.
 _MAX_WHOLE = MANY_SAMPLES
 _COPIES = 3  # of the kernels: as they come, normalised, and what is made of them
 _MEMORY_DIVISOR = 2  # whole kernels may take this part of the memory that is free
+_BLOCK_NUMBERS = 2**19  # features of so many samples at a time as are these numbers, in double precision
+_MIN_BLOCK, _MAX_BLOCK = 256, 4096  # such samples at least, and at most
+_TILE = 256  # rows and columns of a kernel at a time
+#: Rounding of single precision is divided by the root of a landmarks' eigenvalue: from here on, little.
+_MIN_SINGLE = 1e-2
+
+# ------------------------------------------------------------------------- features, a block at a time
+
+
+def _row_blocks(n: int, width: int) -> Iterator[slice]:
+    """Up to `n`, so many rows of `width` numbers at a time as stay in a processor's cache."""
+    size = min(max(_BLOCK_NUMBERS // max(width, 1), _MIN_BLOCK), _MAX_BLOCK)
+    return (slice(a, min(a + size, n)) for a in range(0, n, size))
+
+
+class _PreparedRows:
+    """Features in memory of which rows are prepared for a kernel when they are taken, and not before."""
+
+    def __init__(self, X: Array, prepare: Callable[[Array], Array]) -> None:
+        self.X, self.prepare, self.shape = X, prepare, X.shape
+
+    def __getitem__(self, rows: Any) -> Array:
+        return self.prepare(self.X[rows])
+
+    @cached_property
+    def lengths(self) -> Array:
+        """``|x|^2`` of every prepared row."""
+        blocks = _row_blocks(*self.shape)
+        return np.concatenate([np.zeros(0), *(squared_norms(self[rows]) for rows in blocks)])
+
 
 # --------------------------------------------------------------------------------- kernel functions
+
+
+def _rbf(X: Any, Y: Any, gamma: float) -> Array:
+    """``exp(-gamma |x - y|^2)``; of the same samples symmetric to the bit, and computed once for a pair."""
+    if scipy.sparse.issparse(X) or scipy.sparse.issparse(Y):
+        return np.asarray(pairwise.rbf_kernel(X, Y, gamma=gamma))
+    K, gamma = X @ Y.T, X.dtype.type(gamma)
+    rows, columns = gamma * squared_norms(X), gamma * squared_norms(Y)
+    for a in range(0, len(K), _TILE):
+        for b in range(a if X is Y else 0, K.shape[1], _TILE):
+            part = K[a : a + _TILE, b : b + _TILE]
+            part *= 2 * gamma
+            part -= rows[a : a + _TILE, None] + columns[b : b + _TILE]
+            np.minimum(part, 0, out=part)
+            np.exp(part, out=part)
+            if X is Y and b > a:
+                K[b : b + _TILE, a : a + _TILE] = part.T
+    if X is Y:
+        np.fill_diagonal(K, 1.0)
+    return np.asarray(K)
 
 
 def _tanimoto(X: Any, Y: Any) -> Array:
@@ -50,6 +99,8 @@ def _jaccard(X: Any, Y: Any) -> Array:
 
 def squared_norms(X: Any) -> Array:
     """``|x|^2`` of every row, dense, sparse or in chunks."""
+    if isinstance(X, _PreparedRows):
+        return X.lengths
     if isinstance(X, ChunkedTable):
         lengths = np.zeros(X.shape[0])
         for places, values in X.map(squared_norms):
@@ -86,7 +137,7 @@ class _Kernel:
 
 
 KERNELS: dict[str, _Kernel] = {
-    "rbf": _Kernel(pairwise.rbf_kernel, metric="sqeuclidean", standardize=True),
+    "rbf": _Kernel(_rbf, metric="sqeuclidean", standardize=True),
     "laplacian": _Kernel(pairwise.laplacian_kernel, metric="cityblock", standardize=True, dense=True),
     "linear": _Kernel(pairwise.linear_kernel, squared_norms, standardize=True),
     "polynomial": _Kernel(
@@ -105,14 +156,24 @@ def _median_distance(X: Any, metric: str, limit: int = 1000) -> float:
     Of more they are evenly spaced among all from the shortest to the longest: the order of rows does not
     matter, unless those at the places taken are equally long.
     """
-    if X.shape[0] > limit:
-        X = X[_order_by_length(X)[np.linspace(0, X.shape[0] - 1, limit).astype(int)]]
+    many = X.shape[0] > limit
+    X = X[_order_by_length(X)[np.linspace(0, X.shape[0] - 1, limit).astype(int)] if many else slice(None)]
     X = X.toarray() if scipy.sparse.issparse(X) else np.asarray(X)
+    if len(X) < 2:
+        return 0.0
+    if metric == "sqeuclidean":
+        centred = X - X.mean(axis=0, dtype=np.float64)
+        median = _median_above_diagonal(squared_distances(centred, centred))
+        # nearer than that to their mean's distance, differences of products would have lost digits
+        if median > 1e-3 * float(squared_norms(centred).mean()):
+            return median
     if metric == "chi2":
-        distances = -pairwise.additive_chi2_kernel(X)[np.triu_indices(X.shape[0], k=1)] if len(X) else X
-    else:
-        distances = pdist(X, metric)
-    return float(np.median(distances)) if distances.size else 0.0
+        return _median_above_diagonal(-pairwise.additive_chi2_kernel(X))
+    return float(np.median(pdist(X, metric)))
+
+
+def _median_above_diagonal(D: Array) -> float:
+    return float(np.median(D[np.triu(np.ones(D.shape, dtype=bool), k=1)]))
 
 
 def _order_by_length(X: Any) -> Array:
@@ -150,11 +211,8 @@ class FeatureKernel:
 
     def __init__(self, name: str, X: Any, options: KernelOptions, groups: Array | None = None) -> None:
         self.name, self.options = name, options
-        chunked = isinstance(X, ChunkedTable)
-        if not chunked:
-            X = self._check_features(X)
         self._learn_features(X, groups)
-        self.X = self.prepare_new(X) if chunked else self._standardize(X)
+        self.X = self.prepare_new(X, checked=True)
         if self.kernel.metric is not None:
             self.gamma = self._find_gamma(self.kernel.metric)
 
@@ -186,28 +244,54 @@ class FeatureKernel:
             self.kernel.diagonal(X, **self._keywords), dtype=np.float64
         )
 
-    def prepare_new(self, X: Any) -> Any:
-        """Features of new samples, checked, filled and standardised as in training."""
-        if isinstance(X, ChunkedTable):
-            return X.apply(self.without_samples().prepare_new, X.shape[1], np.float64)
-        return self._standardize(self._check_features(X))
+    def prepare_new(self, X: Any, checked: bool = False) -> Any:
+        """Features of new samples, checked, filled and standardised as in training.
 
-    def _check_features(self, X: Any) -> Any:
+        Of kernels given by factors that is done when rows are taken, some at a time.
+        """
+        if isinstance(X, ChunkedTable):
+            return X.apply(self.without_samples().prepare_chunk, X.shape[1], np.float64)
+        if not checked:
+            self._check_features(X)
+        if self.options.approx and not scipy.sparse.issparse(X):
+            return _PreparedRows(X, self._prepare_rows)
+        return self._prepare_rows(X)
+
+    def prepare_chunk(self, X: Any) -> Any:
+        """Some samples' features, checked, filled and standardised as in training."""
+        return self._standardize(self._check_chunk(X))
+
+    def _check_chunk(self, X: Any) -> Any:
         """Features, or their logarithms, if the kernel can do with them."""
+        self._check_features(X)
+        return self._take_logarithms(X)
+
+    def _prepare_rows(self, X: Any) -> Any:
+        """Features that have been checked, filled and standardised as in training."""
+        return self._standardize(self._take_logarithms(X))
+
+    def _check_features(self, X: Any) -> None:
+        """Raise if the kernel cannot do with these features."""
         sparse = scipy.sparse.issparse(X)
-        data = X.data if sparse else X
-        missing = int(np.isnan(data).sum())
+        if not sparse and not self._looks_at_values:
+            return
+        data = X.data[:, None] if sparse else X
+        parts = [data[rows] for rows in _row_blocks(*data.shape)]
+        missing = sum(int(np.isnan(part).sum()) for part in parts)
         if missing and (sparse or self.options.missing_values == "error"):
             raise ValueError(
                 f"view {self.name!r}: {missing} value(s) are missing inside observed samples; "
                 "fill them first, or use missing_values='mean' (dense views only)"
             )
-        if (self.kernel.nonnegative or self.options.log) and (data < 0).any():
+        lowest = min((float(np.fmin.reduce(part, axis=None)) for part in parts), default=0.0)
+        if (self.kernel.nonnegative or self.options.log) and lowest < 0:
             what = f"the {self.options.kernel} kernel is" if self.kernel.nonnegative else "logarithms are"
             raise ValueError(
                 f"view {self.name!r}: {what} for counts and frequencies, but the lowest value is "
-                f"{np.nanmin(data):.4g}; do without for this view"
+                f"{lowest:.4g}; do without for this view"
             )
+
+    def _take_logarithms(self, X: Any) -> Any:
         return np.log1p(X) if self.options.log else X
 
     @property
@@ -221,16 +305,12 @@ class FeatureKernel:
         `groups` says which features are levels of one category: together they vary as much as a number.
         """
         standardize = self.options.standardize and self.kernel.standardize
-        if isinstance(X, ChunkedTable):
-            moments = X.moments(self._check_features if self._looks_at_values else None)
-            mean, std, largest = moments.means, moments.deviations, moments.largest
-        elif scipy.sparse.issparse(X):
+        if scipy.sparse.issparse(X):
+            X = self._check_chunk(X)
             mean, std, largest = np.zeros(X.shape[1]), _sparse_std(X), _largest(X)
         else:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", RuntimeWarning)  # mean of nothing is NaN, seen to below
-                mean, std = np.nanmean(X, axis=0, dtype=float), np.nanstd(X, axis=0, dtype=float)
-            largest = _largest(X)
+            moments = self._find_moments(X)
+            mean, std, largest = moments.means, moments.deviations, moments.largest
         empty = np.isnan(mean)
         if empty.any() and X.shape[0]:
             warn(
@@ -247,14 +327,30 @@ class FeatureKernel:
             std, varies = total, total > 0
         self.scale = np.where(varies, std, 1.0) if standardize else np.ones(X.shape[1])
 
+    def _find_moments(self, X: Any) -> Moments:
+        """Of every feature, or of its logarithms, some samples at a time."""
+        if isinstance(X, ChunkedTable):
+            return X.moments(self._check_chunk if self._looks_at_values else None)
+        self._check_features(X)
+        moments = Moments.of(np.zeros((0, X.shape[1])))
+        for rows in _row_blocks(*X.shape):
+            moments = moments + Moments.of(self._take_logarithms(X[rows]))
+        return moments
+
     def _standardize(self, X: Any) -> Any:
         limit = (self.options.clip if self.center else None) or np.inf
         if scipy.sparse.issparse(X):
             X = scipy.sparse.csr_array(X.multiply(1.0 / self.scale))
             X.data = np.clip(X.data, -limit, limit)
             return X.toarray() if self.kernel.dense else X
-        X = np.where(np.isnan(X), self.fill, X)
-        return np.clip((X - self.fill) / self.scale, -limit, limit) if self.center else X
+        missing = np.isnan(X)
+        X = np.where(missing, self.fill, X) if missing.any() else X
+        if not self.center:
+            return np.array(X, dtype=np.float64)  # that some kernels want to be writeable
+        X = X - self.fill
+        X /= self.scale
+        np.minimum(X, limit, out=X)
+        return np.maximum(X, -limit, out=X)
 
     def _find_gamma(self, metric: str) -> float:
         gamma = self.options.gamma
@@ -271,7 +367,8 @@ class FeatureKernel:
         if not A.shape[0] or not B.shape[0]:  # scikit-learn's kernels refuse empty matrices
             return np.zeros((A.shape[0], B.shape[0]))
         width = {} if self.gamma is None else {"gamma": self.gamma}
-        return np.asarray(self.kernel.function(A, B, **self._keywords, **width), dtype=np.float64)
+        K = np.asarray(self.kernel.function(A, B, **self._keywords, **width))
+        return K if K.dtype == A.dtype == np.float32 else K.astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True)
@@ -307,12 +404,8 @@ def _sparse_std(X: Any) -> Array:
 
 
 def _largest(X: Any) -> Array:
-    """Largest absolute value of every column."""
-    if not X.shape[0]:
-        return np.zeros(X.shape[1])
-    if scipy.sparse.issparse(X):
-        return np.asarray(abs(X).max(axis=0).toarray()).ravel()
-    return np.where(np.isnan(X), 0.0, np.abs(X)).max(axis=0)
+    """Largest absolute value of every column of a sparse matrix."""
+    return np.asarray(abs(X).max(axis=0).toarray()).ravel() if X.shape[0] else np.zeros(X.shape[1])
 
 
 # ------------------------------------------------------------ one view, fitted: centring, normalising
@@ -324,7 +417,7 @@ class KernelNormalizer:
 
     def __init__(self, name: str, K: Array, diagonal: Array, options: KernelOptions) -> None:
         self.normalize, self.center = options.normalize, options.center
-        self.column_means = K.mean(axis=0) if len(K) else np.zeros(0)
+        self.column_means = K.mean(axis=0) if len(K) and self.center else np.zeros(len(K))
         self.grand_mean = float(self.column_means.mean()) if len(K) else 0.0
         self.column_diagonal = diagonal
         _, self.column_diagonal = self._center(K, diagonal)
@@ -363,7 +456,11 @@ class KernelNormalizer:
             return K / self.mean_diagonal, diagonal / self.mean_diagonal
         if self.normalize == "diagonal":
             rows, columns = inverse_sqrt(diagonal), inverse_sqrt(self.column_diagonal)
-            return K * np.outer(rows, columns), diagonal * rows**2
+            if (rows == 1).all() and (columns == 1).all():  # nothing to do, and nothing is copied
+                return K, diagonal
+            K = K * rows[:, None]
+            K *= columns
+            return K, diagonal * rows**2
         return K, diagonal
 
     def raw_coefficients(self, coefficients: Array) -> Array:
@@ -439,15 +536,16 @@ class FactorMap:
         else:
             drawn = make_generator(seed).choice(X.shape[0], n_landmarks, replace=False)
             landmarks = X[_order_by_length(X)[np.sort(drawn)]]
-            self._map = _Nystrom(
-                self.kernel, np.asarray(landmarks) if isinstance(landmarks, ChunkedTable) else landmarks
-            )
+            if isinstance(landmarks, ChunkedTable):
+                landmarks = np.asarray(landmarks)
+            self._map = _Nystrom(self.kernel, landmarks, self.dtype)
         raw = self._raw(X)
         center = options.center and len(raw) > 0
         self.mean = raw.mean(axis=0, dtype=np.float64) if center else np.zeros(raw.shape[1])
         self.scale = 1.0
         if options.normalize == "trace" and len(raw):
-            norms = np.concatenate([squared_norms(raw[rows] - self.mean) for rows in _row_blocks(len(raw))])
+            blocks = _row_blocks(*raw.shape)
+            norms = np.concatenate([squared_norms(raw[rows] - self.mean) for rows in blocks])
             self.scale = np.sqrt(norms.mean()) if norms.mean() > 0 else 1.0
         self.Phi = self._normalize(raw)
 
@@ -472,35 +570,50 @@ class FactorMap:
         if isinstance(X, ChunkedTable) and len(X):
             width = self._map.transform(np.zeros((1, X.shape[1]))).shape[1]
             return X.apply(self._map.transform, width, self.dtype).compute()
-        parts = [self._map.transform(X[rows]).astype(self.dtype) for rows in _row_blocks(X.shape[0])]
-        return np.vstack(parts) if parts else np.zeros((0, self.kernel.options.n_landmarks), self.dtype)
+        n = X.shape[0]
+        result = np.zeros((0, self.kernel.options.n_landmarks), self.dtype)
+        for rows in _row_blocks(*X.shape):
+            part = self._map.transform(X[rows])
+            if not len(result):
+                result = np.empty((n, part.shape[1]), self.dtype)
+            result[rows] = part
+        return result
 
     def _normalize(self, raw: Array) -> Array:
         """Centred and normalised, in place."""
-        for rows in _row_blocks(len(raw)):
-            Phi = (raw[rows] - self.mean) / self.scale
+        for rows in _row_blocks(*raw.shape):
+            Phi = raw[rows] - self.mean  # in double precision
+            Phi /= self.scale
             if self.kernel.options.normalize == "diagonal":
-                Phi = Phi * inverse_sqrt(squared_norms(Phi))[:, None]
+                Phi *= inverse_sqrt(squared_norms(Phi))[:, None]
             raw[rows] = Phi
         return raw
 
 
-def _row_blocks(n: int, size: int = 20_000) -> Iterator[slice]:
-    return (slice(a, a + size) for a in range(0, n, size))
-
-
 @serializable
 class _Nystrom:
-    """``k(x, L) k(L, L)^-1/2``, directions without weight left out."""
+    """``k(x, L) k(L, L)^-1/2``, directions without weight left out.
 
-    def __init__(self, kernel: FeatureKernel, landmarks: Any) -> None:
-        self.kernel, self.landmarks = kernel, landmarks
+    Factors of single precision are computed in it (rbf) where no direction has so little weight that
+    rounding would show.
+    """
+
+    def __init__(self, kernel: FeatureKernel, landmarks: Any, dtype: Any) -> None:
         values, vectors = np.linalg.eigh(symmetrize(kernel.values(landmarks, landmarks)))
         positive = values > 1e-10 * values[-1:].max(initial=0.0)
         self.root = vectors[:, positive] / np.sqrt(values[positive])
+        single = dtype == np.float32 and kernel.kernel.function is _rbf
+        if (
+            single
+            and not scipy.sparse.issparse(landmarks)
+            and values[positive].min(initial=1.0) > _MIN_SINGLE
+        ):
+            landmarks, self.root = landmarks.astype(np.float32), self.root.astype(np.float32)
+        self.kernel, self.landmarks = kernel, landmarks
 
     def transform(self, X: Any) -> Array:
-        return self.kernel.values(X, self.landmarks) @ self.root
+        X = X.astype(self.landmarks.dtype, copy=False)
+        return np.asarray(self.kernel.values(X, self.landmarks) @ self.root)
 
 
 @serializable
@@ -516,10 +629,15 @@ class _FourierFeatures:
     seed: int
 
     def transform(self, X: Any) -> Array:
-        rng = np.random.RandomState(self.seed)  # of which NumPy promises the same numbers for ever
-        A = (2 * self.gamma) ** 0.5 * rng.normal(size=(X.shape[1], self.n_components))
-        b = rng.uniform(0, 2 * np.pi, size=self.n_components)
-        return (2 / self.n_components) ** 0.5 * np.cos(np.asarray(X @ A) + b)
+        A, b = _draw_waves(self.seed, X.shape[1], self.n_components)
+        return (2 / self.n_components) ** 0.5 * np.cos(np.asarray(X @ ((2 * self.gamma) ** 0.5 * A)) + b)
+
+
+@lru_cache(maxsize=1)
+def _draw_waves(seed: int, width: int, n_components: int) -> tuple[Array, Array]:
+    """Directions and phases of random Fourier features; the same for many blocks of samples."""
+    rng = np.random.RandomState(seed)  # of which NumPy promises the same numbers for ever
+    return rng.normal(size=(width, n_components)), rng.uniform(0, 2 * np.pi, size=n_components)
 
 
 @serializable

@@ -33,6 +33,8 @@ from absentia.core import (
     Estimator,
     Operator,
     clone_without_callbacks,
+    get_factors,
+    has_factors,
     limit_threads_if_small,
     serializable,
 )
@@ -167,13 +169,22 @@ def _check_psd(X: KernelViews) -> None:
             )
 
 
+def thin_factors(K: Operator) -> Array | None:
+    """Factors of a kernel that are fewer than its samples, in double precision; None if it has none."""
+    if has_factors(K):
+        Phi, own = get_factors(K)
+        if own is None and Phi.shape[1] < Phi.shape[0]:
+            return np.asarray(Phi, dtype=np.float64)
+    return None
+
+
 # ------------------------------------------------------------------------ bases and coordinates
 
 
 @serializable
 @dataclass(frozen=True)
 class Basis:
-    """Axes of a view, as combinations `C` of the samples that have it (None: these themselves).
+    """Axes of a view, as combinations `C` of the samples that have it (None: these; no rows: not kept).
 
     `G` are their kernel values with those samples (m x r), `E` those with one another (r x r).
     """
@@ -299,7 +310,8 @@ class SubspaceCompleter(Completer):
         """Samples as a side of a completed kernel; which of those that have the view keep their values."""
         known = self._keeps_values(observed, v)
         inside = np.flatnonzero(known[observed[:, v]])
-        return CompletedSide(np.flatnonzero(known), np.flatnonzero(~known), G[inside], W), inside
+        G = G if len(inside) == len(G) else G[inside]
+        return CompletedSide(np.flatnonzero(known), np.flatnonzero(~known), G, W), inside
 
 
 def _select_block(K: Operator, rows: Array, columns: Array) -> Operator:

@@ -69,7 +69,17 @@ from typing import Any, Literal, NamedTuple, cast
 import numpy as np
 import scipy.linalg
 
-from absentia.core import DISTINCT_RTOL, Array, Positive, PositiveInt, choose_rank, estimator, serializable
+from absentia.core import (
+    DISTINCT_RTOL,
+    Array,
+    Gram,
+    Operator,
+    Positive,
+    PositiveInt,
+    choose_rank,
+    estimator,
+    serializable,
+)
 from absentia.core.linalg import (
     ConditionalGaussian,
     center_kernel,
@@ -77,14 +87,16 @@ from absentia.core.linalg import (
     cholesky_inverse,
     cholesky_logdet,
     group_by_pattern,
+    inverse_sqrt,
     is_constant_kernel,
     leading_eigenpairs,
+    rounding_level,
     symmetrize,
     whitening_matrix,
 )
 from absentia.core.optimize import AccelerationState, Point, Solution, UpdateEvaluation, accelerate
 from absentia.data import KernelViews
-from absentia.methods.completion._base import Coordinates, add_mean_coordinate
+from absentia.methods.completion._base import Coordinates, add_mean_coordinate, thin_factors
 from absentia.methods.completion._regularised import MeanBasis, RegularisedCompleter, StrengthFitter
 
 #: An eigenvalue below this share of the kernel's largest value, times the samples, is rounding.
@@ -102,28 +114,41 @@ class _ViewScores:
     outside: float  # variance outside the axes, in the kernel's own units
 
     @classmethod
-    def of(cls, K: Array, n_components: int | str) -> _ViewScores:
-        if is_constant_kernel(K):
-            K = np.asarray(K, dtype=np.float64)
-            outside = max(float(np.diagonal(K).mean() - K.mean()), 0.0) if len(K) else 0.0
-            no_axes = np.zeros((len(K), 0))
+    def of(cls, operator: Operator, n_components: int | str) -> _ViewScores:
+        m, Phi = operator.shape[0], thin_factors(operator)
+        K: Any
+        if Phi is None:
+            whole = operator.to_dense()
+            constant, K = is_constant_kernel(whole), np.asarray(whole, dtype=np.float64)
+            largest = float(np.abs(K).max(initial=0.0))
+            total = float(np.diagonal(K).mean() - K.mean()) * m if m else 0.0
+        else:
+            K = Gram(Phi)
+            largest, centred = float(K.diagonal().max()), Phi - Phi.mean(axis=0)
+            total = float(np.vdot(centred, centred))
+            constant = not total > rounding_level(operator.dtype) * largest * m
+        if constant:
+            no_axes = np.zeros((m, 0))
+            outside = max(total, 0.0) / max(m, 1)
             return cls(MeanBasis.of_axes(K, no_axes, no_axes), 1.0, np.zeros(0), outside)
-        K = np.asarray(K, dtype=np.float64)
-        centre = center_kernel(K)
-        total = float(np.trace(centre))
-        size = total / len(K)
-        w, Q = _leading_pairs(centre, n_components)
-        solid = w > _RANK_TOL * np.abs(K).max() * len(K)
+        if Phi is None:
+            centre = center_kernel(K)
+            total = float(np.trace(centre))
+            w, Q = _leading_pairs(centre, n_components)
+        else:
+            w, Q = _leading_pairs_of_factors(centred)
+        size = total / m
+        solid = w > _RANK_TOL * largest * m
         if n_components == "gk":
             r = choose_rank(w, int((w > (1 + DISTINCT_RTOL) * size).sum()))
         else:
-            r = min(int(n_components), len(K) - 1)
+            r = min(int(n_components), len(w), m - 1)
             r = choose_rank(w, r) if solid[r - 1] else r
         # a direction without variance keeps its place, at zero: their number is not for rounding to say
         root = np.sqrt(size) * np.where(solid[:r], np.sqrt(np.where(solid[:r], w[:r], 1.0)), np.inf)
         basis = MeanBasis.of_axes(K, Q[:, :r] * (size / root), Q[:, :r] / root)
-        variances = np.where(solid[:r], w[:r], 0.0) / (size * len(K))
-        return cls(basis, size, variances, max(total - float(w[:r].sum()), 0.0) / len(K))
+        variances = np.where(solid[:r], w[:r], 0.0) / (size * m)
+        return cls(basis, size, variances, max(total - float(w[:r].sum()), 0.0) / m)
 
 
 def _leading_pairs(A: Array, n_components: int | str) -> tuple[Array, Array]:
@@ -134,6 +159,13 @@ def _leading_pairs(A: Array, n_components: int | str) -> tuple[Array, Array]:
     else:
         w, Q = leading_eigenpairs(A, int(n_components) + 1)
     return np.maximum(w[::-1], 0.0), Q[:, ::-1]
+
+
+def _leading_pairs_of_factors(A: Array) -> tuple[Array, Array]:
+    """Eigenpairs of ``A A'``, largest first, from ``A' A``; zero vectors where there is nothing."""
+    w, U = scipy.linalg.eigh(A.T @ A, check_finite=False)
+    w, U = np.maximum(w[::-1], 0.0), U[:, ::-1]
+    return w, A @ (U * inverse_sqrt(w))
 
 
 class _AbsentMoments(NamedTuple):
@@ -342,7 +374,7 @@ class EMFill(RegularisedCompleter):
 
     def _make_problem(self, X: KernelViews) -> tuple[_EMProblem, list[Array]]:
         """Find the axes; the scores of the samples that have some view are the data, zero where absent."""
-        self._scores = [_ViewScores.of(X.block(name), self.n_components) for name in X.names]
+        self._scores = [_ViewScores.of(X.operator(name), self.n_components) for name in X.names]
         self._bases = [scores.basis for scores in self._scores]
         self.n_components_ = tuple(len(scores.variances) for scores in self._scores)
         with_view, known = X.observed.any(axis=1), self._project_rows(X)

@@ -19,9 +19,9 @@ from absentia.core import (
     evaluate_path,
     serializable,
 )
-from absentia.core.linalg import is_constant_kernel
+from absentia.core.linalg import rounding_level
 from absentia.data import KernelViews
-from absentia.methods.completion._base import Basis, Coordinates, SubspaceCompleter
+from absentia.methods.completion._base import Basis, Coordinates, SubspaceCompleter, thin_factors
 from absentia.methods.completion._holdout import Holdout
 
 
@@ -124,38 +124,46 @@ def _mean_basis(K: Operator, *, constant: bool) -> Basis:
 
 #: Squared distances that differ by less, where their mean over pairs is one, are the same but for rounding.
 _SAME = 1e-9
+#: Distances that are held at a time; factors' eigenvalues below this part of the largest are rounding.
+_MAX_DISTANCES, _SMALLEST = 1 << 18, 1e-12
 #: Numbers of neighbours that are tried; the one that is taken where nothing can be tried.
 _PATH, _DEFAULT = (1, 2, 3, 5, 8, 12, 20, 30), 5
 
 
-def _mean_pair_distance(K: Array) -> float:
+def _mean_pair_distance(K: Operator) -> float:
     """Mean squared distance over all pairs of different samples: twice the features' sample variance."""
-    m = len(K)
-    if is_constant_kernel(K):
+    m = K.shape[0]
+    if not m:
         return 0.0
-    variance = float(np.diagonal(K).mean(dtype=np.float64)) - float(K.mean(dtype=np.float64))
+    diagonal, Phi = K.diagonal(), thin_factors(K)
+    mean = K.to_dense().mean(dtype=np.float64) if Phi is None else np.square(Phi.mean(axis=0)).sum()
+    variance = float(diagonal.mean(dtype=np.float64)) - float(mean)
+    if not variance > rounding_level(K.dtype) * float(diagonal.max()):  # all samples are one
+        return 0.0
     return 2 * variance * m / (m - 1)
 
 
-def _shared_distances(X: KernelViews, diagonals: list[Array], scales: list[float]) -> Array:
-    """Mean over shared views of scaled squared distances, rows x columns; infinite where none is shared.
+def _shared_distances(X: KernelViews, rows: Array, diagonals: list[Array], scales: list[float]) -> Array:
+    """Mean over shared views of scaled squared distances, `rows` x columns; infinite where none is shared.
 
     `diagonals` are the column samples' kernel values with themselves, by view.  Where a view's scale is
     zero all its samples are alike, and their distances zero.
     """
-    total, count = np.zeros(X.shape), np.zeros(X.shape)
+    total, count = np.zeros((2, len(rows), X.shape[1]))
     for k, name in enumerate(X.names):
-        shared = np.ix_(X.observed[:, k], X.column_observed[:, k])
+        has, present = X.observed[:, k], X.column_observed[:, k]
+        shared = np.ix_(has[rows], present)
         if scales[k] > 0:
-            K = np.asarray(X.block(name), dtype=np.float64)
-            distances = X.diagonal(name)[:, None] + diagonals[k][None, :] - 2 * K
+            inside = (np.cumsum(has) - 1)[rows[has[rows]]]
+            K = X.operator(name).block(inside, np.arange(len(diagonals[k])))
+            distances = X.diagonal(name)[inside, None] + diagonals[k][None, :] - 2 * K.astype(np.float64)
             total[shared] += np.maximum(distances, 0.0) / scales[k]  # rounding dips below zero
         count[shared] += 1
     return np.where(count > 0, total / np.maximum(count, 1), np.inf)
 
 
 def _neighbour_weights(D: Array, k: int) -> Any:
-    """Weights (sparse, rows x candidates) of the `k` nearest; of all alike where all are infinitely far.
+    """Weights (sparse, rows x candidates) of the `k` nearest; none where all are infinitely far.
 
     Those as far as the k-th (to :data:`_SAME`) share the places that the nearer ones leave.
     """
@@ -169,8 +177,7 @@ def _neighbour_weights(D: Array, k: int) -> Any:
     tied = finite & (last + margin >= D) & ~nearer
     left = np.minimum(k - nearer.sum(axis=1), tied.sum(axis=1))
     A = nearer + tied * (left / np.maximum(tied.sum(axis=1), 1))[:, None]
-    A[~finite.any(axis=1)] = 1.0
-    return scipy.sparse.csr_array(A / A.sum(axis=1, keepdims=True))
+    return scipy.sparse.csr_array(A / np.maximum(A.sum(axis=1, keepdims=True), 1e-300))
 
 
 @estimator
@@ -209,8 +216,8 @@ class KNNFill(SubspaceCompleter):
 
     Notes
     -----
-    New samples (``transform``) find their neighbours among the training samples.  Memory and time grow
-    with the square of the number of samples.
+    New samples (``transform``) find their neighbours among the training samples.  Time grows with the
+    square of the number of samples; memory, of kernels given by factors, does not.
 
     Examples
     --------
@@ -231,7 +238,7 @@ class KNNFill(SubspaceCompleter):
 
     def _fit_model(self, X: KernelViews) -> None:
         self._train = X
-        self._scales = [_mean_pair_distance(X.block(name)) for name in X.names]
+        self._scales = [_mean_pair_distance(X.operator(name)) for name in X.names]
         self._bases = [_sample_basis(X.operator(name)) for name in X.names]
         if self.n_neighbors == "heldout":
             self.n_neighbors_, self.mean_views_ = self._select_by_holdout(X)
@@ -248,10 +255,10 @@ class KNNFill(SubspaceCompleter):
         inner = KNNFill(_DEFAULT)
         with catch_warnings(action="ignore"):  # of gaps, once more
             inner.fit(part)
-        D = inner._distances(part)
+        weights = inner._find_neighbours(part, _PATH)
 
         def view_errors(k: int | None) -> dict[str, float]:
-            coordinates = inner._locate_absent(part, D, [k] * part.n_views)
+            coordinates = inner._locate_absent(part, weights, [k] * part.n_views)
             return holdout.errors(part.completed(inner._complete_square(part, inner._bases, coordinates)))
 
         def error(k: int) -> float:
@@ -268,28 +275,52 @@ class KNNFill(SubspaceCompleter):
     def _find_coordinates(self, X: KernelViews) -> list[Coordinates]:
         """Absent rows as combinations of the training samples that have the view."""
         numbers = [None if name in self.mean_views_ else self.n_neighbors_ for name in X.names]
-        return self._locate_absent(X, self._distances(X), numbers)
+        return self._locate_absent(X, self._find_neighbours(X, (self.n_neighbors_,)), numbers)
 
-    def _distances(self, X: KernelViews) -> Array:
-        return _shared_distances(X, [self._train.diagonal(name) for name in X.names], self._scales)
+    def _find_neighbours(self, X: KernelViews, numbers: Sequence[int]) -> dict[int, list[Any]]:
+        """By number of neighbours, for each view, weights of training samples in those that lack it.
 
-    def _locate_absent(self, X: KernelViews, D: Array, numbers: Sequence[int | None]) -> list[Coordinates]:
-        """Coordinates by distances `D` to the training samples, and numbers of neighbours (None: all)."""
+        Distances are found for some rows at a time.
+        """
+        diagonals = [self._train.diagonal(name) for name in X.names]
+        parts: dict[int, list[list[Any]]] = {k: [[] for _ in X.names] for k in numbers}
+        incomplete = np.flatnonzero(~X.observed.all(axis=1))
+        n_blocks = -(-len(incomplete) * X.shape[1] // _MAX_DISTANCES) or 1
+        for rows in np.array_split(incomplete, n_blocks):
+            D = _shared_distances(X, rows, diagonals, self._scales)
+            for v, trained in enumerate(X.column_observed.T):
+                distances = D[np.ix_(~X.observed[rows, v], trained)]
+                for k in numbers:
+                    parts[k][v].append(_neighbour_weights(distances, k))
+        return {k: [scipy.sparse.vstack(p, format="csr") for p in views] for k, views in parts.items()}
+
+    def _locate_absent(
+        self, X: KernelViews, weights: dict[int, list[Any]], numbers: Sequence[int | None]
+    ) -> list[Coordinates]:
+        """Coordinates by `weights` of training samples, and numbers of neighbours (None: all)."""
         coordinates = []
-        for name, present, trained, basis, k in zip(
-            X.names, X.observed.T, X.column_observed.T, self._bases, numbers, strict=True
-        ):
-            distances = D[np.ix_(~present, trained)]
-            if k is None:  # all equally far
-                distances = np.full_like(distances, np.inf)
-            A = _neighbour_weights(distances, k or _DEFAULT)
-            W = A.toarray()
-            variance = A @ self._train.diagonal(name) - basis.squared_norms(W)  # of the neighbours
+        for v, (name, basis, k) in enumerate(zip(X.names, self._bases, numbers, strict=True)):
+            n_absent, own = int((~X.observed[:, v]).sum()), self._train.diagonal(name)
+            mean = np.full(len(own), 1 / max(len(own), 1))
+            W = np.tile(mean if basis.C is None else mean @ basis.G, (n_absent, 1))
+            squares = np.full(n_absent, mean @ own)
+            if k is not None:
+                A = weights[k][v]
+                near = np.flatnonzero(np.diff(A.indptr))
+                W[near] = A[near].toarray() if basis.C is None else A[near] @ basis.G
+                squares[near] = A[near] @ own
+            variance = squares - basis.squared_norms(W)  # of the neighbours
             coordinates.append(Coordinates(W, np.maximum(variance, 0.0)))
         return coordinates
 
 
 def _sample_basis(K: Operator) -> Basis:
-    """Every sample is an axis."""
-    A = np.asarray(K.to_dense(), dtype=np.float64)
-    return Basis(None, A, A)
+    """Every sample is an axis; of a kernel that is given by fewer factors, these are, of unit length."""
+    Phi = thin_factors(K)
+    if Phi is None:
+        A = np.asarray(K.to_dense(), dtype=np.float64)
+        return Basis(None, A, A)
+    values, U = np.linalg.eigh(Phi.T @ Phi)
+    solid = values > _SMALLEST * values[-1:].max(initial=0.0)
+    G = Phi @ U[:, solid]
+    return Basis(G / values[solid], G, np.eye(G.shape[1]))

@@ -39,12 +39,12 @@ class MeanBasis(Basis):
     offset: Array  # (r,)
 
     @classmethod
-    def of_axes(cls, K: Array, C: Array, projection: Array) -> Self:
+    def of_axes(cls, K: Any, C: Array, projection: Array) -> Self:
         """Centre the axes that have coefficients `C`, and their `projection`, on the mean.
 
         Parameters
         ----------
-        K : array of shape (m, m)
+        K : array or operator of shape (m, m)
             Kernel of the samples that have the view.
         C : array of shape (m, r)
             Each axis as a combination of these samples.

@@ -55,17 +55,19 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import scipy.linalg
 
-from absentia.core import DISTINCT_RTOL, Array, PositiveInt, Range, estimator
+from absentia.core import DISTINCT_RTOL, Array, Dense, Gram, Operator, PositiveInt, Range, estimator
 from absentia.core.linalg import (
     center_kernel,
     cholesky,
     cholesky_solve,
     group_by_pattern,
+    inverse_sqrt,
     is_constant_kernel,
+    rounding_level,
 )
 from absentia.core.optimize import AccelerationState, Point, Solution, UpdateEvaluation, accelerate
 from absentia.data import KernelViews
-from absentia.methods.completion._base import Coordinates, add_mean_coordinate
+from absentia.methods.completion._base import Coordinates, add_mean_coordinate, thin_factors
 from absentia.methods.completion._regularised import MeanBasis, RegularisedCompleter, StrengthFitter
 
 
@@ -73,17 +75,35 @@ from absentia.methods.completion._regularised import MeanBasis, RegularisedCompl
 class _ViewBlock:
     """A view's columns of the stacked matrix: centred kernel `X` of unit mean square row, who has it."""
 
-    K: Array
-    X: Array
+    K: Operator
+    X: Operator
     v: Array
     size: float  # what X was divided by
+    square: float  # of the norm of X
+    root: Array | None  # A with ``X = A A'``, if it is given by factors
 
     @classmethod
-    def of(cls, K: Array, v: Array) -> _ViewBlock:
-        no_spread, K = is_constant_kernel(K), np.asarray(K, dtype=np.float64)
-        X = center_kernel(K)
-        size = np.inf if no_spread else float(np.linalg.norm(X)) / np.sqrt(len(X))
-        return cls(K, X / size, v, size)
+    def of(cls, K: Operator, v: Array) -> _ViewBlock:
+        Phi = thin_factors(K)
+        if Phi is None:
+            whole = K.to_dense()
+            no_spread, K = is_constant_kernel(whole), Dense(np.asarray(whole, dtype=np.float64))
+            X = center_kernel(K.A)
+            size = np.inf if no_spread else float(np.linalg.norm(X)) / np.sqrt(len(X))
+            X /= size
+            return cls(K, Dense(X), v, size, float(np.vdot(X, X)), None)
+        A, K = Phi - Phi.mean(axis=0), Gram(Phi)
+        spread, level = float(np.vdot(A, A)), rounding_level(K.dtype)
+        no_spread = not spread > level * len(A) * float(K.diagonal().max())
+        size = np.inf if no_spread else float(np.linalg.norm(A.T @ A)) / np.sqrt(len(A))
+        A /= np.sqrt(size)
+        return cls(K, Gram(A), v, size, float(np.square(A.T @ A).sum()), A)
+
+    def outer_root(self) -> Array:
+        """B with ``X X' = B B'``, of a view that is given by factors."""
+        assert self.root is not None
+        values, vectors = scipy.linalg.eigh(self.root.T @ self.root, check_finite=False)
+        return self.root @ (vectors * np.sqrt(np.maximum(values, 0.0)))
 
     def loadings(self, A: Array, lam: float) -> tuple[Array, Array, Array]:
         """``C = A (A'A + lam I)^-1`` on the rows it sees, ``X B`` and ``B' B`` with ``B = X' C``."""
@@ -100,19 +120,33 @@ class _SVTProblem:
     def __init__(self, blocks: Sequence[_ViewBlock], observed: Array) -> None:
         self.blocks, self.size = blocks, len(observed)
         self.patterns = [(np.flatnonzero(p), rows) for p, rows in group_by_pattern(observed)]
-        self.total = sum(float(np.vdot(block.X, block.X)) for block in blocks)
+        self.total = sum(block.square for block in blocks)
 
     @classmethod
     def of(cls, X: KernelViews) -> _SVTProblem:
         names = zip(X.names, X.observed.T, strict=True)
-        return cls([_ViewBlock.of(X.block(name), np.flatnonzero(o)) for name, o in names], X.observed)
+        return cls([_ViewBlock.of(X.operator(name), np.flatnonzero(o)) for name, o in names], X.observed)
 
     @cached_property
     def spectrum(self) -> tuple[Array, Array]:
-        """Singular values, largest first, and left singular vectors of the zero-filled matrix."""
+        """Singular values, largest first, and left singular vectors of the zero-filled matrix.
+
+        Of kernels given by factors only those that are not zero, from a matrix as large as all factors.
+        """
+        width = sum(self.size if block.root is None else block.root.shape[1] for block in self.blocks)
+        if width < self.size:
+            Z, end = np.zeros((self.size, width)), 0
+            for block in self.blocks:
+                B = block.outer_root()
+                Z[block.v, end : end + B.shape[1]] = B
+                end += B.shape[1]
+            values, U = scipy.linalg.eigh(Z.T @ Z, check_finite=False)
+            roots = np.sqrt(np.maximum(values[::-1], 0.0))
+            return roots, Z @ (U[:, ::-1] * inverse_sqrt(roots**2))
         S = np.zeros((self.size, self.size))
         for block in self.blocks:
-            S[np.ix_(block.v, block.v)] += block.X @ block.X.T
+            X = block.X.to_dense()
+            S[np.ix_(block.v, block.v)] += X @ X.T
         values, vectors = scipy.linalg.eigh(S, check_finite=False)
         return np.sqrt(np.maximum(values[::-1], 0.0)), vectors[:, ::-1]
 
@@ -123,7 +157,7 @@ class _SVTProblem:
         are like the last.
         """
         values, vectors = self.spectrum
-        rank = min(int((values > (1 - DISTINCT_RTOL) * lam).sum()) + 5, self.size)
+        rank = min(int((values > (1 - DISTINCT_RTOL) * lam).sum()) + 5, len(values))
         rank = min(int((values >= (1 - DISTINCT_RTOL) * values[rank - 1]).sum()), max_rank)
         return (vectors[:, :rank] * np.sqrt(values[:rank]),)
 
@@ -194,7 +228,7 @@ class SVTFill(RegularisedCompleter):
     Notes
     -----
     New samples (``transform``) get coordinates along the directions found in training; refitting with them
-    would move those a little.  Kernels are formed; one evaluation costs two products of each with
+    would move those a little.  One evaluation costs two products of each kernel, or of its factors, with
     ``max_rank`` vectors, and one factorisation of that size for each pattern of absence.
 
     Examples
@@ -223,7 +257,7 @@ class SVTFill(RegularisedCompleter):
         """Bases of every view from the left factor A."""
         (A,) = point
         self._lam_, self._inner, bases = lam, [], []
-        self._mean_diagonals = [float(np.diagonal(b.K).mean()) if len(b.K) else 0.0 for b in problem.blocks]
+        self._mean_diagonals = [float(b.K.diagonal().mean()) if len(b.v) else 0.0 for b in problem.blocks]
         for block in problem.blocks:
             C, _, BB = block.loadings(A, lam)
             # a row is read as B' x_t, with x_t = (centred row) / size

@@ -30,7 +30,7 @@ e the weight of the views that a sample has (for equal weights, the number of th
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy.optimize import nnls
@@ -57,6 +57,7 @@ from absentia.methods.learning.engine import (
     Polytope,
     Region,
     Stack,
+    Sum,
     relative_gap,
     rounding_error,
     without_dust,
@@ -87,11 +88,25 @@ def _alignment_weights(stack: Stack, y: Array, counted: Array) -> Array:
     return v * spread.mean() / float(v @ spread) if v.any() else np.full(len(stack), 1 / len(stack))
 
 
-def _fixed_machine(training: Training, y: Array, eta: Array, rows: bool, tol: float) -> FittedMachine:
-    """The machine on ``sum_p eta_p K^_p``, with `rows` divided by ``sqrt(e_i e_j)``, ``e = S eta``."""
-    scale = inverse_sqrt(training.observed @ eta) if rows else np.ones(training.stack.n)
-    stack = training.stack.rescale(scale) if rows else training.stack
-    kernel, box = stack.weighted_sum(eta), Box.classification(y, training.bound)
+class _FixedSum(NamedTuple):
+    """``sum_p eta_p K^_p``, and what each sample's rows and columns of it were multiplied by."""
+
+    eta: Array
+    scale: Array
+    stack: Stack
+    kernel: Sum
+
+    @classmethod
+    def of(cls, training: Training, eta: Array, rows: bool) -> Self:
+        """With `rows`, divided by ``sqrt(e_i e_j)``, ``e = S eta``."""
+        scale = inverse_sqrt(training.observed @ eta) if rows else np.ones(training.stack.n)
+        stack = training.stack.rescale(scale) if rows else training.stack
+        return cls(eta, scale, stack, stack.weighted_sum(eta))
+
+
+def _fixed_machine(given: _FixedSum, box: Box, tol: float) -> FittedMachine:
+    """The machine on a sum whose weights are given."""
+    eta, scale, stack, kernel = given
     machine = kernel.fit(box, tol=0.9 * tol)
     norms = part_norms(eta, stack.products(machine.z)[1])
     hidden = rounding_error(box, machine, kernel.largest)
@@ -159,12 +174,13 @@ class AverageKernelSVC(KernelClassifier):
         return 1.0 if self.normalize == "rows" else 0.2
 
     def _train(self, training: Training, signs: Sequence[Array]) -> list[FittedMachine]:
-        m, counted = len(training.stack), np.flatnonzero(training.bound > 0)
+        m, counted, rows = len(training.stack), np.flatnonzero(training.bound > 0), self.normalize == "rows"
+        aligned = self.weights == "alignment"
+        uniform = None if aligned else _FixedSum.of(training, np.full(m, 1 / m), rows)  # for all machines
 
         def learn(y: Array) -> FittedMachine:
-            aligned = self.weights == "alignment"
-            eta = _alignment_weights(training.stack, y, counted) if aligned else np.full(m, 1 / m)
-            return _fixed_machine(training, y, eta, self.normalize == "rows", self.tol)
+            given = uniform or _FixedSum.of(training, _alignment_weights(training.stack, y, counted), rows)
+            return _fixed_machine(given, Box.classification(y, training.bound), self.tol)
 
         return map_in_threads(learn, signs, training.stack)
 

@@ -317,7 +317,7 @@ def _shrink_columns(variant: Variant, state: MKCState) -> MKCState:
         change = add_scaled(point, -1.0, at.point)
         if trial.value <= at.value - 0.25 / eta * dot(change, change):
             same = np.array_equal(variant.used_samples(trial.point), variant.used_samples(at.point))
-            pairs = state.descent.pairs if same else ()
+            pairs = state.descent.pairs if same else []
             return replace(state, descent=replace(state.descent, at=trial, pairs=pairs), eta=2 * eta)
         eta /= 2
     return replace(state, eta=1.0)

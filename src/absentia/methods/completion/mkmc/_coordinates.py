@@ -8,7 +8,7 @@ and two, so an iteration is q x q algebra:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -32,61 +32,62 @@ class ViewMoments:
     C_inverse: Array
     inner: Array  # F' Q F
     E: Array
-    G: Array
 
     @classmethod
-    def of(cls, view: ViewKernel, F: Array, model: LowRankPlusDiagonal) -> Self:
+    def of(cls, view: ViewKernel, F: Array, model: LowRankPlusDiagonal) -> tuple[Self, Array]:
+        """With them ``G = Q F C^-1``, in the precision of the kernel."""
         F = F.astype(view.Q.dtype, copy=False)
         C = np.eye(F.shape[1]) + model.W[view.v].T @ F[view.v]
         projection = project(view.Q, F, view.v)
         moments = factor_moments((C + C.T) / 2, projection.inner, view.weight)
-        G = np.zeros((len(view.v), F.shape[1]))
+        G = np.zeros((len(view.v), F.shape[1]), view.Q.dtype)
         projection.add(G, np.arange(len(view.v)), moments.C_inverse)
-        return cls(moments.C_inverse, moments.inner, moments.E, G)
+        return cls(moments.C_inverse, moments.inner, moments.E), G
 
     @classmethod
     def of_prior(cls, F: Array, model: LowRankPlusDiagonal) -> Self:
         """The pseudo-view ``Q = I`` that sees everyone."""
         C_inverse = np.linalg.inv(np.eye(F.shape[1]) + model.W.T @ F)
         inner = F.T @ F
-        return cls(C_inverse, inner, C_inverse + C_inverse @ inner @ C_inverse, F @ C_inverse)
+        return cls(C_inverse, inner, C_inverse + C_inverse @ inner @ C_inverse)
 
 
 # ------------------------------------------------------------------- absent samples of the training kernels
 
 
-def view_moments(X: KernelViews, form: KernelForm, model: LowRankPlusDiagonal) -> list[ViewMoments]:
-    """What each view of the training kernels `X` says of the factors."""
-    F = model.W / model.d[:, None]
-    return [ViewMoments.of(view, F, model) for view in form.view_kernels(X)]
-
-
 def locate_absent(
-    X: KernelViews, form: KernelForm, model: LowRankPlusDiagonal, moments: Sequence[ViewMoments]
-) -> tuple[list[Basis], list[Coordinates]]:
-    """The factors are the axes of every view, and a sample's loadings its coordinates."""
+    X: KernelViews, form: KernelForm, model: LowRankPlusDiagonal
+) -> tuple[list[ViewMoments], list[Basis], list[Coordinates]]:
+    """The factors are the axes of every view, and a sample's loadings its coordinates.
+
+    Before them, what each view says of the factors.  Coefficients of the axes, as large as `G`, are not
+    kept: new samples have values with the axes from the model.
+    """
     F = model.W / model.d[:, None]
-    bases, coordinates = [], []
-    for name, scale, present, view, centered in zip(
-        X.names, form.scales, X.observed.T, moments, form.centered_views(X), strict=True
+    moments, bases, coordinates = [], [], []
+    for name, scale, present, kernel, centered in zip(
+        X.names, form.scales, X.observed.T, form.view_kernels(X), form.centered_views(X), strict=True
     ):
-        basis = Basis(F[present] @ view.C_inverse, scale * view.G, scale * view.E)
+        view, G = ViewMoments.of(kernel, F, model)
+        G *= G.dtype.type(scale)
+        basis = Basis(np.zeros((0, F.shape[1])), G, scale * view.E)
         W = model.W[~present]
-        bases.append(_add_mean_axis(basis, X.operator(name)) if centered else basis)
+        moments.append(view)
+        bases.append(
+            _add_mean_axis(basis, F[present] @ view.C_inverse, X.operator(name)) if centered else basis
+        )
         coordinates.append(
             Coordinates(add_mean_coordinate(W) if centered else W, scale * model.d[~present])
         )
-    return bases, coordinates
+    return moments, bases, coordinates
 
 
-def _add_mean_axis(basis: Basis, K: Operator) -> Basis:
-    """Axes of the centred kernel as axes of the kernel `K` itself, the mean sample before them."""
-    assert basis.C is not None
+def _add_mean_axis(basis: Basis, C: Array, K: Operator) -> Basis:
+    """Axes `C` of the centred kernel as axes of the kernel `K` itself, the mean sample before them."""
     m = max(K.shape[0], 1)
-    C = np.column_stack([np.full(K.shape[0], 1.0 / m), basis.C - basis.C.sum(axis=0) / m])
-    with_mean = Basis.of(K, C)
-    with_mean.E[1:, 1:] += symmetrize(basis.E - basis.C.T @ basis.G)  # what is orthogonal to all observed
-    return with_mean
+    with_mean = Basis.of(K, np.column_stack([np.full(K.shape[0], 1.0 / m), C - C.sum(axis=0) / m]))
+    with_mean.E[1:, 1:] += symmetrize(basis.E - C.T @ basis.G)  # what is orthogonal to all observed
+    return replace(with_mean, C=np.zeros((0, C.shape[1] + 1)))
 
 
 # -------------------------------------------------------------------------------------- new samples

@@ -85,12 +85,7 @@ from absentia.core.linalg import cholesky, invert_permutation, symmetrize
 from absentia.core.optimize import Callback
 from absentia.data import AbsenceWarning, KernelViews, order_for_learning, order_kernels
 from absentia.methods.completion._base import Basis, Coordinates
-from absentia.methods.completion.mkmc._coordinates import (
-    ViewMoments,
-    locate_absent,
-    locate_new,
-    view_moments,
-)
+from absentia.methods.completion.mkmc._coordinates import ViewMoments, locate_absent, locate_new
 from absentia.methods.completion.mkmc._imputation import add_blocks, complete_kernels, complete_rows
 from absentia.methods.completion.mkmc._selection import ModelSelection
 from absentia.methods.completion.mkmc._view_kernels import KernelForm, in_memory
@@ -215,6 +210,8 @@ class MKMC(ModelSelection):
         self.groups_ = X.components()
         if not (self.groups_ >= 0).any():
             raise ValueError("no sample has any view; there is nothing to learn from")
+        if self.covariance == "full" or self.algorithm == "paper":
+            X.check_memory()
         # in an order that the data decide: the likelihood has several optima, and rounding must not choose
         names, order = _canonical_names_and_order(X)
         straight = names == X.names and np.array_equal(order, np.arange(len(X)))
@@ -226,6 +223,7 @@ class MKMC(ModelSelection):
         views = [view for view in form.view_kernels(self._train, samples) if len(view.v)]
         model, solution, self.n_evaluations_ = self._solver().solve(views, len(samples), self.n_components_)
         self._set_convergence(solution)
+        del views, solution  # as large as several models
         if self.groups_.max() > 0:
             model = model.decouple(self.groups_[order[samples]])
         scales = dict(zip(names, form.scales, strict=True))
@@ -239,8 +237,7 @@ class MKMC(ModelSelection):
         if self._train is None:
             raise ValueError("this MKMC has no training kernels; give them to with_kernels")
         assert isinstance(self.model_, LowRankPlusDiagonal)
-        moments = view_moments(self._train, self._form, self.model_)
-        return moments, *locate_absent(self._train, self._form, self.model_, moments)
+        return locate_absent(self._train, self._form, self.model_)
 
     @property
     def _bases(self) -> list[Basis] | None:  # type: ignore[override]

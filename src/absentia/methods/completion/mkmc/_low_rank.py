@@ -72,6 +72,7 @@ _DAMPING_SINGLE = 0.01
 _MIN_COMMON = 4
 #: Of rare samples, and of common patterns, so many numbers of their matrices are in memory at once.
 _BLOCK = 1 << 17
+_ROWS = 1 << 14  # so many samples of a pattern are multiplied at a time
 
 
 # ------------------------------------------------------------ sums over the views that see a sample
@@ -126,7 +127,7 @@ class _Visibility:
         """``W_i A_i``, some samples at a time."""
         for chunk, A in self._common_sums(E, extra):
             for rows, A_pattern in zip(self.rows[chunk], A.astype(W.dtype, copy=False), strict=True):
-                yield rows, W[rows] @ A_pattern
+                yield from ((part, W[part] @ A_pattern) for part in _split(rows))
         for rows, sees in self._rare_chunks(W.shape[1]):
             A = _sums(sees, E, extra)
             yield rows, (W[rows].astype(np.float64)[:, None, :] @ A)[:, 0].astype(W.dtype, copy=False)
@@ -162,6 +163,11 @@ class _Visibility:
             rows = slice(a, min(a + step, size))
             first = a - size + len(self.rare)
             yield rows, self.rare[first : first + step].astype(np.float64)
+
+
+def _split(rows: slice) -> Iterator[slice]:
+    """Some rows at a time, of a pattern that very many samples have."""
+    return (slice(a, min(a + _ROWS, rows.stop)) for a in range(rows.start, rows.stop, _ROWS))
 
 
 def _chunk_size(q: int) -> int:
@@ -395,9 +401,9 @@ def solve_low_rank(
         return evaluate(problem, noise, point)
 
     def cast(point: Point) -> Point:
-        return point[0].astype(problem.dtype), point[1]
+        return point[0].astype(problem.dtype, copy=False), point[1]
 
-    pairs = () if before is None else tuple((cast(s), cast(y)) for s, y in before.pairs)
+    pairs = [] if before is None else [(cast(s), cast(y)) for s, y in before.pairs]
     spent = 0 if before is None else before.n_evaluations
     start = DescentState(run(cast(first)), pairs, 1 + spent)
     stop = StoppingRule(tol, patience=SMALL_STEPS)

@@ -6,13 +6,23 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from absentia.core import DISTINCT_RTOL, Array, Iterative, RandomState, argmin_key, make_generator, warn
+from absentia.core import (
+    DISTINCT_RTOL,
+    Array,
+    Iterative,
+    RandomState,
+    argmin_key,
+    get_factors,
+    has_factors,
+    make_generator,
+    warn,
+)
 from absentia.core.linalg import invert_permutation
 from absentia.core.optimize import Point
 from absentia.data import AbsenceWarning, KernelViews
 from absentia.methods.completion._base import SubspaceCompleter
 from absentia.methods.completion._holdout import Holdout
-from absentia.methods.completion.mkmc._coordinates import locate_absent, view_moments
+from absentia.methods.completion.mkmc._coordinates import locate_absent
 from absentia.methods.completion.mkmc._low_rank import VisibleProblem
 from absentia.methods.completion.mkmc._solver import ShortRuns, Solver
 from absentia.methods.completion.mkmc._view_kernels import KernelForm, ViewKernel, in_memory
@@ -49,12 +59,36 @@ def _count_eigenvalues(S: Array, rule: str) -> int:
     return int(np.clip(_count_above(S, (1 + DISTINCT_RTOL) * threshold), 1, len(S) - 1))
 
 
+def _count_of_factors(views: Sequence[ViewKernel], samples: Array, rule: str) -> int | None:
+    """The same of the mean kernel, from a matrix as large as there are factors; None if these are many."""
+    if not all(has_factors(view.Q) for view in views):
+        return None
+    parts = []
+    for view in views:
+        present, inside = _places_within(view, samples)
+        Phi, own = get_factors(view.Q.select(inside, inside))
+        part = np.zeros((len(samples), Phi.shape[1]))
+        part[present] = Phi
+        parts.append(part)
+        if own is not None or sum(part.shape[1] for part in parts) >= len(samples):
+            return None
+    Z = np.hstack(parts)
+    values = scipy.linalg.eigvalsh(Z.T @ Z) / sum(view.weight for view in views)
+    threshold = {"gk": float(values.sum()) / len(samples), "kaiser": 1.0}[rule]
+    return int(np.clip((values > (1 + DISTINCT_RTOL) * threshold).sum(), 1, len(samples) - 1))
+
+
+def _places_within(view: ViewKernel, samples: Array) -> tuple[Array, Array]:
+    """Which of some `samples` have a view, and where they are among those of the view."""
+    present = np.isin(samples, view.v)
+    return present, np.searchsorted(view.v, samples[present])
+
+
 def _zero_filled_mean(views: Sequence[ViewKernel], samples: Array) -> Array:
     """Mean of all kernels over `samples`, zero where a sample is absent."""
     S = np.zeros((len(samples), len(samples)))
     for view in views:
-        present = np.isin(samples, view.v)
-        inside = np.searchsorted(view.v, samples[present])
+        present, inside = _places_within(view, samples)
         S[np.ix_(present, present)] += view.Q.block(inside, inside)
     return S / sum(view.weight for view in views)
 
@@ -151,7 +185,8 @@ class ModelSelection(Iterative, SubspaceCompleter):
         if size > _MAX_COUNTED:
             drawn = make_generator(self.random_state).choice(size, _MAX_COUNTED, replace=False)
             samples = np.sort(invert_permutation(self._positions)[drawn])
-        return _count_eigenvalues(_zero_filled_mean(views, samples), rule)
+        count = _count_of_factors(views, samples, rule)
+        return _count_eigenvalues(_zero_filled_mean(views, samples), rule) if count is None else count
 
     def _rank_by_holdout(
         self, form: KernelForm, views: list[ViewKernel], size: int, near: int | None
@@ -195,7 +230,7 @@ class ModelSelection(Iterative, SubspaceCompleter):
     ) -> KernelViews:
         """Kernels of which some cells are hidden, completed under the model of a point."""
         model = problem.model(point).pad(np.flatnonzero(part.observed.any(axis=1)), len(part))
-        bases, coordinates = locate_absent(part, form, model, view_moments(part, form, model))
+        _, bases, coordinates = locate_absent(part, form, model)
         return part.completed(self._complete_square(part, bases, coordinates))
 
     def _solver(self) -> Solver:

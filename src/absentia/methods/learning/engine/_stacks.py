@@ -146,7 +146,7 @@ class KernelStack(_StackedViews):
         blocks = []
         for name, samples in zip(kernels.names, index, strict=True):
             moved = np.argsort(rank[samples])
-            blocks.append(kernels.block(name)[np.ix_(moved, moved)])
+            blocks.append(kernels.block(name).take(moved, axis=0).take(moved, axis=1))
         return cls(blocks, [np.sort(rank[samples]) for samples in index], len(kernels))
 
     def combine(self, eta: Array) -> Array:
@@ -154,9 +154,10 @@ class KernelStack(_StackedViews):
         total = np.zeros((self.n, self.n), dtype=self.dtype)
         for weight, block, index in zip(eta, self.blocks, self.index, strict=True):
             for a in range(0, len(index) if weight != 0 else 0, _ROWS):
-                rows = index[a : a + _ROWS]
-                part = np.zeros((len(rows), self.n), dtype=self.dtype)
-                part[:, index] = weight * block[a : a + _ROWS]
+                rows, part = index[a : a + _ROWS], weight * block[a : a + _ROWS]
+                if len(index) < self.n:
+                    part, narrow = np.zeros((len(rows), self.n), dtype=self.dtype), part
+                    part[:, index] = narrow
                 total[rows] += part
         return total
 
