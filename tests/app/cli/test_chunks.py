@@ -81,7 +81,7 @@ def test_fit_judges_and_predict_writes_rows_in_the_order_they_came(folder, littl
     assert (table["predicted"].to_numpy() == views.align(y)).mean() > 0.8
 
 
-def test_numbers_are_learned_in_chunks_too_and_survival_is_refused(folder, little_memory):
+def test_numbers_and_times_are_learned_in_chunks_too(folder, little_memory):
     done = fit(folder, "--json", labels="labels.parquet:age", model="numbers.absentia")
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
@@ -89,8 +89,16 @@ def test_numbers_are_learned_in_chunks_too_and_survival_is_refused(folder, littl
     assert said["cross-validated"]["factors-ridge"]["R2"]["value"] > 0.3
     times = pd.read_parquet(folder / "labels.parquet").assign(time=lambda t: t["age"], event=1)
     times.to_parquet(folder / "times.parquet", index=False)
-    done = fit(folder, labels="times.parquet:time,event", model="times.absentia")
-    refused(done, "no method learns survival from features in chunks")
+    done = fit(folder, "--json", labels="times.parquet:time,event", model="times.absentia")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["method"] == "factors-cox"
+    assert said["cross-validated concordance"]["factors-cox"]["value"] > 0.6
+    assert "cox, zero-filled kernels" in said["cross-validated concordance"]
+    assert run("predict", "times.absentia", "big", "-o", "risks.csv", cwd=folder).returncode == 0
+    views = Views.from_parquet({"image": folder / "big" / "image", "rna": folder / "big" / "rna"})
+    wanted = load(folder / "times.absentia").predict(views.to_memory())
+    np.testing.assert_allclose(pd.read_csv(folder / "risks.csv")["risk"], wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_what_is_no_cluster_is_refused_before_any_work(folder):
