@@ -7,8 +7,8 @@ done where the chunk is read; what comes out is put where the sample is.
 
 Each chunk is one task.  Without a ``distributed.Client`` they run one after the other; with one, on its
 workers, a few ahead of what was fetched.  Steps go to the workers once, and what they give comes back from
-them directly: the scheduler sees neither.  A chunk lost with its worker is read again, and who waits for one
-has a deadline.  Answers do not depend on who did what: sums are added in the order of the chunks.
+them directly: the scheduler sees neither.  A chunk lost with its worker is read again, and there is a
+deadline for each.  Answers do not depend on who did what: sums are added in the order of the chunks.
 
 :func:`scan` makes one pass over a new view and finds who has it, what samples are like (the keys of their
 canonical order) and the moments of every feature.

@@ -8,8 +8,10 @@ from typing import Annotated, Any, Literal
 
 from absentia.app._checks import MAX_PROCESSES, check_coverage, check_number
 from absentia.app._terminal import out
+from absentia.app.cli._dask import check_dask
 from absentia.app.cli._flags import (
     DATA_HELP,
+    DaskFlag,
     Force,
     List,
     MethodFlags,
@@ -75,6 +77,7 @@ class CompleteOptions:
     report: Path | None = None
     no_quality: Switch = False
     threads: Threads = None
+    dask: DaskFlag = None
     force: Force = False
 
 
@@ -119,6 +122,7 @@ def complete(
         )
     check_number("--threads", options.threads, 1, MAX_PROCESSES)
     check_coverage(options.coverage)
+    check_dask(options.dask)
     entry = find(method or "cvkt", *_FAMILIES)
     parameters = read_flags(entry, flags, methods)
     kernels = options.kernels
@@ -126,7 +130,7 @@ def complete(
         from absentia.app.cli._completing import run_complete_values
 
         others = {"--std": options.std, "--report": options.report, "--coverage": options.coverage}
-        _refuse("to --values", {"--repair": options.repair} | others)
+        _refuse("to --values", {"--repair": options.repair, "--dask": options.dask} | others)
         if entry.family == "matrix":
             raise ValueError(f"--values is for views, and {entry.name} completes one matrix; leave one out")
         completer = "auto" if method is None and not parameters else entry.make(**parameters)
@@ -135,7 +139,8 @@ def complete(
     if entry.family == "matrix":
         from absentia.app.cli._completing import run_complete_matrix
 
-        given = {"--kernel": kernels.kernel, "--log": kernels.log, "--repair": options.repair}
+        given = {"--kernel": kernels.kernel, "--log": kernels.log, "--dask": options.dask}
+        given |= {"--repair": options.repair}
         _refuse(f"to method {entry.name!r}", given)
         return run_complete_matrix(file, output, entry, parameters, options)
     from absentia.app.cli._completing import run_complete_kernels
