@@ -6,7 +6,8 @@ FOLDER, unless they are there, then runs
     absentia fit FOLDER/views --labels FOLDER/labels.parquet:y --dask local:2 -o FOLDER/model.absentia
     absentia predict FOLDER/model.absentia FOLDER/views -o FOLDER/predicted.parquet
 
-and prints CPU seconds and peak memory (resident, of the largest process) of every kind of process.
+(with --survival `--labels FOLDER/labels.parquet:time,event`, Cox regression) and prints CPU seconds and
+peak memory (resident, of the largest process) of every kind of process.
 """
 
 from __future__ import annotations
@@ -28,21 +29,24 @@ VIEWS, WIDTH, ABSENT, FACTORS = 5, 2000, 0.4, 8
 PARTITION, GROUP = 20_000, 2_000  # samples of a file, and of a row group
 
 
-def write_data(folder: Path, n: int, seed: int = 0) -> None:
+def write_data(folder: Path, n: int, width: int = WIDTH, seed: int = 0) -> None:
     """Views of common factors with noise, and labels that are a curved function of some of these."""
     rng = np.random.default_rng(seed)
     factors = rng.standard_normal((n, FACTORS), dtype=np.float32)
     curved = np.sin(2 * factors[:, 0]) + factors[:, 1] * factors[:, 2] + 0.5 * factors[:, 3]
     y = np.where(curved + 0.3 * rng.standard_normal(n) > 0, "case", "control")
+    draw = np.random.default_rng([seed, 1])
+    happens, end = draw.exponential(np.exp(-curved)), draw.exponential(2.0, n)
+    days, event = np.ceil(365 * np.minimum(happens, end)), happens <= end
     ids = np.array([f"P{k:07d}" for k in range(n)])
     folder.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.table({"id": ids, "y": y}), folder / "labels.parquet")
+    pq.write_table(pa.table({"id": ids, "y": y, "time": days, "event": event}), folder / "labels.parquet")
     for v in range(VIEWS):
         part = folder / "views" / f"view{v}"
         part.mkdir(parents=True, exist_ok=True)
-        loadings = rng.standard_normal((FACTORS, WIDTH), dtype=np.float32)
+        loadings = rng.standard_normal((FACTORS, width), dtype=np.float32)
         has = rng.permutation(np.flatnonzero(rng.random(n) > ABSENT))
-        names = [f"f{j}" for j in range(WIDTH)]
+        names = [f"f{j}" for j in range(width)]
         for number, a in enumerate(range(0, len(has), PARTITION)):
             who = has[a : a + PARTITION]
             with pq.ParquetWriter(
@@ -53,7 +57,7 @@ def write_data(folder: Path, n: int, seed: int = 0) -> None:
             ) as writer:
                 for b in range(0, len(who), GROUP):
                     some = who[b : b + GROUP]
-                    X = factors[some] @ loadings + 2 * rng.standard_normal((len(some), WIDTH), np.float32)
+                    X = factors[some] @ loadings + 2 * rng.standard_normal((len(some), width), np.float32)
                     columns = dict(zip(names, np.ascontiguousarray(X.T), strict=True))
                     writer.write_table(pa.table({"id": ids[some], **columns}))
 
@@ -122,21 +126,28 @@ def main() -> None:
     parser = common.parser(__doc__)
     parser.add_argument("folder", type=Path, help="where to")
     parser.add_argument("--samples", type=int, default=500_000)
+    parser.add_argument("--features", type=int, default=WIDTH, help="of each view")
     parser.add_argument("--dask", default="local:2")
+    parser.add_argument("--survival", action="store_true", help="times to an event instead of classes")
     parser.add_argument("--no-report", action="store_true", help="do not judge the fit")
     arguments = parser.parse_args()
     folder, n = arguments.folder, 2_000 if arguments.quick else arguments.samples
     if not (folder / "labels.parquet").exists():
-        seconds, _ = common.cpu(lambda: write_data(folder, n))
+        seconds, _ = common.cpu(lambda: write_data(folder, n, arguments.features))
         print(f"{n} samples written in {seconds:.0f} CPU s")
     views, model = str(folder / "views"), str(folder / "model.absentia")
     judged = ["--no-report"] if arguments.no_report else []
-    labels, dask = f"{folder / 'labels.parquet'}:y", ["--dask", arguments.dask]
+    columns = "time,event" if arguments.survival else "y"
+    labels, dask = f"{folder / 'labels.parquet'}:{columns}", ["--dask", arguments.dask]
     rows = [
         run("fit", "fit", views, "--labels", labels, *dask, *judged, "-o", model, "--force"),
         run("predict", "predict", model, views, *dask, "-o", str(folder / "predicted.parquet"), "--force"),
     ]
-    common.finish("half_million", arguments.quick, [{"samples": n, **row} for row in rows])
+    common.finish(
+        "half_million",
+        arguments.quick,
+        [{"samples": n, "features": arguments.features, **row} for row in rows],
+    )
 
 
 if __name__ == "__main__":

@@ -64,6 +64,7 @@ from absentia.methods.prediction import ConformalSets as ConformalSets
 from absentia.methods.prediction import EarlyFusionClassifier as EarlyFusionClassifier
 from absentia.methods.prediction import EarlyFusionRegressor as EarlyFusionRegressor
 from absentia.methods.prediction import EarlyFusionSurvival as EarlyFusionSurvival
+from absentia.methods.prediction import FactorCox as FactorCox
 from absentia.methods.prediction import FactorLogistic as FactorLogistic
 from absentia.methods.prediction import FactorRidge as FactorRidge
 from absentia.methods.prediction import LateFusion as LateFusion

@@ -17,6 +17,7 @@ from absentia import (
     EarlyFusionRegressor,
     EarlyFusionSurvival,
     EMFill,
+    FactorCox,
     FactorLogistic,
     FactorRidge,
     KernelLogistic,
@@ -177,6 +178,7 @@ SURVIVAL_MODELS = {
     "cox, fusion": AbsentSurvival(combine="fusion", alpha=1.0),
     "cox, presence": AbsentSurvival(None, alpha=1.0, presence=True),
     "cox, kernels": AbsentSurvival("cvkt", kernel="precomputed", alpha=1.0),
+    "factors": FactorCox(),
     "cox, features": EarlyFusionSurvival(alpha=1.0),
     "auto": AutoSurvival({"zero": AbsentSurvival(None, alpha=1.0), "features": EarlyFusionSurvival()}),
     "nearest": NearestTimes(),  # no method of the package

@@ -7,8 +7,8 @@ done where the chunk is read; what comes out is put where the sample is.
 
 Each chunk is one task.  Without a ``distributed.Client`` they run one after the other; with one, on its
 workers, a few ahead of what was fetched.  Steps go to the workers once, and what they give comes back from
-them directly: the scheduler sees neither.  A chunk lost with its worker is read again.  Answers do not
-depend on who did what: sums are added in the order of the chunks.
+them directly: the scheduler sees neither.  A chunk lost with its worker is read again, and there is a
+deadline for each.  Answers do not depend on who did what: sums are added in the order of the chunks.
 
 :func:`scan` makes one pass over a new view and finds who has it, what samples are like (the keys of their
 canonical order) and the moments of every feature.
@@ -19,6 +19,7 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -31,6 +32,7 @@ from absentia.data._inputs import ID_COLUMNS, Part, named_part
 PIECE_BYTES = 16 * 2**20  # of rows that steps are done on at a time
 _SCRATCH_SHARE = 8  # what takes more than this part of the free memory goes to a file
 _MAX_LOSSES = 5  # workers that may die during one pass
+_WAIT_SECONDS = 600.0  # for one chunk, or for a worker to be there
 _INDEX_COLUMN = "__index_level_0__"  # what pandas calls an index without a name in Parquet files
 
 
@@ -177,7 +179,19 @@ class _Workers:
         self._send()
 
     def _send(self) -> None:
-        self.sent = self.client.scatter([self.steps], broadcast=True, direct=True, hash=False)[0]
+        try:
+            self.client.wait_for_workers(1, timeout=_WAIT_SECONDS)
+            self.sent = self.client.scatter([self.steps], broadcast=True, direct=True, hash=False)[0]
+        except TimeoutError as error:
+            raise self._explain("no worker is there", error) from None
+
+    def _explain(self, what: str, error: Exception) -> Exception:
+        """What did not come in time, or was lost too often, in a sentence."""
+        where = self.client.scheduler.address if self.client.scheduler else "the cluster"
+        return ConnectionError(
+            f"Dask at {where}: {what} ({type(error).__name__} after up to {_WAIT_SECONDS:g} s); see that "
+            "its workers run, have memory for some chunks and see the files, then run this again"
+        )
 
     def submit(self, chunk: Any, rows: Array) -> Any:
         return self.client.submit(_work, chunk, rows, self.sent, pure=False)
@@ -186,13 +200,18 @@ class _Workers:
         """What a task gave; it is done again if what it rests on was lost with a worker."""
         from concurrent.futures import CancelledError
 
+        from distributed import KilledWorker
+
         while True:
+            gather = partial(self.client.gather, future, direct=True, asynchronous=True)
             try:
-                return self.client.gather(future, direct=True)
-            except CancelledError:
+                return self.client.sync(gather, callback_timeout=_WAIT_SECONDS)
+            except TimeoutError as error:
+                raise self._explain("a chunk of features did not come", error) from None
+            except (CancelledError, KilledWorker) as error:
                 self.losses += 1
                 if self.losses > _MAX_LOSSES:
-                    raise
+                    raise self._explain(f"workers were lost {self.losses} times", error) from None
                 self._send()
                 future = self.submit(chunk, rows)
 

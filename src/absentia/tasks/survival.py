@@ -76,9 +76,12 @@ class SurvivalAnalysis(Task):
         return count_groups(groups, np.flatnonzero(y[:, 1]))
 
     def baseline_plans(self, plan: Plan, data: Views | KernelViews) -> dict[str, Plan]:
-        """The same regression on kernels in which absent views are zero."""
+        """The same regression, absent views zero; on factors, that of all of them side by side."""
         given = plan.estimator.get_params()
         options = {name: given[name] for name in ("alpha", "ties") if name in given}
+        if "per_view" in given:
+            options |= {"per_view": False}
+            return {_ZERO_FILLED: self.plan(plan.name, data, plan.kernel, options=options)}
         return {_ZERO_FILLED: self.plan("cox-zero", data, plan.kernel, options=options)}
 
     def output_columns(self, fitted: Any) -> list[str]:

@@ -1,6 +1,9 @@
 """absentia fit and predict on folders of Parquet files, a folder for each view."""
 
 import json
+import subprocess
+import sys
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -81,7 +84,7 @@ def test_fit_judges_and_predict_writes_rows_in_the_order_they_came(folder, littl
     assert (table["predicted"].to_numpy() == views.align(y)).mean() > 0.8
 
 
-def test_numbers_are_learned_in_chunks_too_and_survival_is_refused(folder, little_memory):
+def test_numbers_and_times_are_learned_in_chunks_too(folder, little_memory):
     done = fit(folder, "--json", labels="labels.parquet:age", model="numbers.absentia")
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
@@ -89,8 +92,16 @@ def test_numbers_are_learned_in_chunks_too_and_survival_is_refused(folder, littl
     assert said["cross-validated"]["factors-ridge"]["R2"]["value"] > 0.3
     times = pd.read_parquet(folder / "labels.parquet").assign(time=lambda t: t["age"], event=1)
     times.to_parquet(folder / "times.parquet", index=False)
-    done = fit(folder, labels="times.parquet:time,event", model="times.absentia")
-    refused(done, "no method learns survival from features in chunks")
+    done = fit(folder, "--json", labels="times.parquet:time,event", model="times.absentia")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["method"] == "factors-cox"
+    assert said["cross-validated concordance"]["factors-cox"]["value"] > 0.6
+    assert "cox, zero-filled kernels" in said["cross-validated concordance"]
+    assert run("predict", "times.absentia", "big", "-o", "risks.csv", cwd=folder).returncode == 0
+    views = Views.from_parquet({"image": folder / "big" / "image", "rna": folder / "big" / "rna"})
+    wanted = load(folder / "times.absentia").predict(views.to_memory())
+    np.testing.assert_allclose(pd.read_csv(folder / "risks.csv")["risk"], wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_what_is_no_cluster_is_refused_before_any_work(folder):
@@ -108,3 +119,37 @@ def test_a_cluster_gives_the_model_that_one_process_gives(folder, little_memory)
         assert done.returncode == 0, done.stderr
         tables.append(pd.read_csv(folder / f"{name}.csv"))
     pd.testing.assert_frame_equal(*tables)
+
+
+def test_kernels_are_completed_from_chunks_on_a_cluster_as_without_one(folder, little_memory):
+    flags = ("--approx", "nystrom", "--factors", 20, "--force")
+    for name, more in (("one", ()), ("two", ("--dask", "local:1"))):
+        done = run("complete", "big", "-o", f"{name}.npz", *flags, *more, cwd=folder)
+        assert done.returncode == 0, done.stderr
+        assert "stay in the Parquet files" in done.stdout
+    one, two = (np.load(folder / f"{name}.npz") for name in ("one", "two"))
+    assert one["ids"].tolist() == two["ids"].tolist()
+    np.testing.assert_allclose(one["K"], two["K"], atol=1e-5)
+    assert np.isfinite(one["K"]).all()
+    refused(
+        run("complete", "big", "-o", "v", "--values", "--dask", "local:1", cwd=folder), "--dask does not"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [3, 5, 7])
+def test_a_fit_that_is_killed_leaves_nothing_and_gives_the_same_when_run_again(folder, seconds):
+    """The calling process is killed, at another moment each time; its workers end by themselves."""
+    assert fit(folder, "--no-report", "--dask", "local:2", model="whole.absentia").returncode == 0
+    before = {path.name for path in folder.iterdir()}
+    call = ("fit", "big", "--labels", "labels.parquet:y", "-o", "killed.absentia", "--factors", "20")
+    command = [sys.executable, "-m", "absentia", *call, "--no-report", "--dask", "local:2"]
+    left = {"killed.absentia"}  # if it was quicker than that
+    with suppress(subprocess.TimeoutExpired):
+        subprocess.run(command, cwd=folder, timeout=seconds, stderr=subprocess.DEVNULL)
+        before |= left
+    assert {path.name for path in folder.iterdir()} <= before | {"dask-scratch-space"}
+    assert fit(folder, "--no-report", "--dask", "local:2", model="killed.absentia").returncode == 0
+    views = Views.from_parquet({"image": folder / "big" / "image", "rna": folder / "big" / "rna"})
+    said = [load(folder / f"{name}.absentia").predict_proba(views) for name in ("whole", "killed")]
+    np.testing.assert_array_equal(*said)

@@ -63,6 +63,7 @@ class CompleteOptions:
     report: Path | None = None
     no_quality: flag.Switch = False
     threads: flag.Threads = None
+    dask: flag.DaskFlag = None
     force: flag.Force = False
 
 
@@ -109,6 +110,7 @@ def complete(
         )
     check_number("--threads", options.threads, 1, MAX_PROCESSES)
     check_coverage(options.coverage)
+    flag.check_dask(options.dask)
     entry = find(method or "cvkt", *_FAMILIES)
     parameters = flag.read_flags(entry, flags, methods, options)
     kernels = options.kernels
@@ -116,7 +118,7 @@ def complete(
         from absentia.app.cli._completing import run_complete_values
 
         others = {"--std": options.std, "--report": options.report, "--coverage": options.coverage}
-        _refuse("to --values", {"--repair": options.repair} | others)
+        _refuse("to --values", {"--repair": options.repair, "--dask": options.dask} | others)
         if entry.family == "matrix":
             raise ValueError(f"--values is for views, and {entry.name} completes one matrix; leave one out")
         completer = "auto" if method is None and not parameters else entry.make(**parameters)
@@ -125,7 +127,8 @@ def complete(
     if entry.family == "matrix":
         from absentia.app.cli._completing import run_complete_matrix
 
-        given = {"--kernel": kernels.kernel, "--log": kernels.log, "--repair": options.repair}
+        given = {"--kernel": kernels.kernel, "--log": kernels.log, "--dask": options.dask}
+        given |= {"--repair": options.repair}
         _refuse(f"to method {entry.name!r}", given)
         return run_complete_matrix(file, output, entry, parameters, options)
     from absentia.app.cli._completing import run_complete_kernels

@@ -26,7 +26,7 @@ from absentia.app._progress import iteration_bar, step_bar
 from absentia.app._terminal import collect_warnings, escape_text, say, say_paths
 from absentia.app.cli._complete import CompleteOptions
 from absentia.app.cli._data import count_sentences, list_concerns, zero_sentences
-from absentia.app.cli._flags import container_endings, made_with, parameters_in_words
+from absentia.app.cli._flags import container_endings, made_with, parameters_in_words, start_dask
 from absentia.core import Array, Iterative, Operator, check_memory, has_factors, limit_threads, warn
 from absentia.core.optimize import Progress, Status
 from absentia.data import AbsenceWarning, KernelViews, Views, show_id
@@ -59,21 +59,26 @@ def run_complete_kernels(
     else:
         check_ending(output, "the output with --coverage", ".npz")
     check_outputs([file], [output, options.report], options.force)
-    opened = options.source.open(file)
-    for note in opened.notes:
-        say(escape_text(note))
-    with limit_threads(options.threads, len(opened.data)), collect_warnings() as remarks:
-        _check_memory(entry, opened.data)
-        kernels = _make_kernels(file, opened, options)
-        del opened
-        completed = _run_completer(completer, kernels, entry.name)
-        _check_finite_kernels(file, entry.name, completed)
-        intervals = _calibrate_kernels(completer, kernels, options.coverage)
-        _write_kernels(file, output, entry.name, completer, kernels, completed, intervals, options.coverage)
-        table = None if intervals is None else intervals.table(options.coverage or 0.9)
-        if options.report is not None:
-            story = _completion_story(file, entry, completer, kernels, completed, remarks, options, table)
-            reporting.save(reporting.render_completion(story), options.report)
+    with start_dask(options.dask):
+        opened = replace(options.source, chunks=options.dask is not None).open(file)
+        for note in opened.notes:
+            say(escape_text(note))
+        with limit_threads(options.threads, len(opened.data)), collect_warnings() as remarks:
+            _check_memory(entry, opened.data)
+            kernels = _make_kernels(file, opened, options)
+            del opened
+            completed = _run_completer(completer, kernels, entry.name)
+            _check_finite_kernels(file, entry.name, completed)
+            intervals = _calibrate_kernels(completer, kernels, options.coverage)
+            _write_kernels(
+                file, output, entry.name, completer, kernels, completed, intervals, options.coverage
+            )
+            table = None if intervals is None else intervals.table(options.coverage or 0.9)
+            if options.report is not None:
+                story = _completion_story(
+                    file, entry, completer, kernels, completed, remarks, options, table
+                )
+                reporting.save(reporting.render_completion(story), options.report)
     status = completer.status_ if isinstance(completer, Iterative) else None
     if status is not None:
         say(f"{entry.name}: {status} ({completer.n_iter_} iterations)")

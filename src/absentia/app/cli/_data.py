@@ -59,7 +59,7 @@ _OTHER_LABELS = {
     "multilabel": "several labels; absentia fit learns one, and PMAClassifier several, in Python",
 }
 #: What learns from features in chunks, by task.
-_CHUNK_METHODS = {"classes": "factors", "numbers": "factors-ridge"}
+_CHUNK_METHODS = {"classes": "factors", "numbers": "factors-ridge", "survival": "factors-cox"}
 _MAX_JUDGED, _JUDGED_BYTES = 20_000, 2**28  # samples, and features of them, that are read into memory
 _MIN_LEVELS = 8  # of a category, that numbers with units make
 

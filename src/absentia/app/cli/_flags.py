@@ -123,11 +123,13 @@ def start_dask(given: str | None) -> Iterator[None]:
             dashboard_address=":0",
             silence_logs=50,
         )
-    try:
-        with cluster as where, dask.Client(where, timeout=30):
+    with cluster as where:
+        try:
+            client = dask.Client(where, timeout=30)
+        except OSError as error:
+            raise ValueError(f"--dask {given}: no cluster answers there ({error})") from None
+        with client:
             yield
-    except OSError as error:
-        raise ValueError(f"--dask {given}: no cluster answers there ({error})") from None
 
 
 def flag_words(options: Any) -> list[str]:

@@ -53,6 +53,15 @@ ENTRIES: tuple[Entry, ...] = (
         baseline=True,
         compared=("survival",),
     ),
+    Entry(
+        "survival",
+        "features",
+        "risks",
+        "factors-cox",
+        "prediction:FactorCox",
+        "very many samples, also in chunks: Cox regression on factors, side by side and per view",
+        "learn from kernels",
+    ),
     *([_FOREST] if find_spec("sksurv") else []),
     _COX,
     *(

@@ -17,10 +17,19 @@ from absentia.methods.learning._logistic import (
     KernelLogistic,
     NewtonPoint,
     fit_logistic,
+    leave_out_scores,
     minimise_convex,
+    select_strength,
     to_probabilities,
 )
 from absentia.methods.learning._machines import KernelClassifier
 from absentia.methods.learning._mkl import AverageKernelSVC, MKLClassifier, MKLRegressor, Norm
 from absentia.methods.learning._mmaf import MMAFClassifier
-from absentia.methods.learning._sums import LossSums, RowSums, fit_ridge, leave_out
+from absentia.methods.learning._sums import (
+    DesignMatrix,
+    LossSums,
+    RowSums,
+    fit_ridge,
+    leave_out,
+    row_blocks,
+)

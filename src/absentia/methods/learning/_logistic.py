@@ -37,7 +37,7 @@ in, and memory is that of the rows along their axes.
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.linalg import eigh  # divide and conquer: a quarter less time than SciPy's own choice
@@ -235,6 +235,14 @@ class LogisticFit(NamedTuple):
     solution: Solution[NewtonPoint]  # of the class that took longest
 
 
+class LeavesOut(Protocol):
+    """What a strength is selected for: machines of a strength, and how they do on rows left out."""
+
+    def solve(self, C: float, start: Sequence[Array]) -> list[Solution[NewtonPoint]]: ...
+
+    def leave_one_out(self, solutions: Sequence[Solution[NewtonPoint]]) -> tuple[Array, float]: ...
+
+
 class _Rows(NamedTuple):
     """What is learned from: rows with a constant, targets of each class against the rest, weights."""
 
@@ -252,10 +260,17 @@ class _Rows(NamedTuple):
     def leave_one_out(self, solutions: Sequence[Solution[NewtonPoint]]) -> tuple[Array, float]:
         """Probabilities of every row without it, or its group, and their log-loss."""
         pairs = zip(self.targets, solutions, strict=True)
-        scores = [_leave_one_out(self, t, solution.state) for t, solution in pairs]
+        scores = [self._leave_out(t, solution.state) for t, solution in pairs]
         proba = to_probabilities(np.column_stack(scores))
         true = np.maximum(proba[np.arange(len(self.y)), self.y], _MIN_PROBABILITY)
         return proba, float(-np.average(np.log(true), weights=self.weight))
+
+    def _leave_out(self, y: Array, found: NewtonPoint) -> Array:
+        """Scores of the rows of one machine, each by that without it, or without its group."""
+        eta = self.A.times(found.w)
+        p = expit(eta)
+        slope, curvature = self.weight * (p - y), self.weight * p * (1 - p)
+        return leave_out_scores(self.A, eta, slope, curvature, found.factor, self.groups)
 
 
 def fit_logistic(
@@ -271,7 +286,7 @@ def fit_logistic(
     start: Sequence[Array] = [np.zeros(A.shape[1])] * len(targets)
     curve: dict[float, float] = {}
     if C is None:
-        C, start, curve = _select(rows, start)
+        C, start, curve = select_strength(rows, start)
     solutions = rows.solve(C, start)
     left_out, curve[C] = rows.leave_one_out(solutions)
     b = np.array([solution.state.w for solution in solutions])
@@ -285,8 +300,10 @@ def fit_logistic(
     return LogisticFit(model, C, left_out, dict(sorted(curve.items())), dual, slowest)
 
 
-def _select(rows: _Rows, start: Sequence[Array]) -> tuple[float, Sequence[Array], dict[float, float]]:
-    """The C of least log-loss of rows left out, weights near its own, and the losses of all C tried.
+def select_strength(
+    rows: LeavesOut, start: Sequence[Array]
+) -> tuple[float, Sequence[Array], dict[float, float]]:
+    """The C of least loss of rows left out, weights near its own, and the losses of all C tried.
 
     From the least C on, decade by decade, then half a decade to either side of the best.
     """
@@ -336,22 +353,25 @@ def _minimise(A: DesignMatrix, y: Array, s: Array, penalty: float, start: Array)
     return minimise_convex(value, slopes, start, tol=_TOL * s.sum(), max_iter=_MAX_ITER, gradient=gradient)
 
 
-def _leave_one_out(rows: _Rows, y: Array, found: NewtonPoint) -> Array:
-    """Scores of the samples, each by the machine without it, or without its group."""
-    eta = rows.A.times(found.w)
-    p = expit(eta)
-    slope, curvature = rows.weight * (p - y), rows.weight * p * (1 - p)
+def leave_out_scores(
+    A: DesignMatrix, eta: Array, slope: Array, curvature: Array, factor: Array, groups: Array | None
+) -> Array:
+    """Scores `eta` (n,) of rows, each by the machine without the row, or without its group.
 
-    def whiten(A: Array) -> Array:
-        return np.asarray(solve_triangular(found.factor, A.T, lower=True, check_finite=False))
+    `slope` and `curvature` (n,) are those of the loss of each row by its score; `factor` is the lower
+    triangular one of the Hessian.
+    """
 
-    if rows.groups is None:
-        h = np.concatenate([(whiten(A) ** 2).sum(axis=0) for _, A in rows.A.blocks()])
+    def whiten(rows: Array) -> Array:
+        return np.asarray(solve_triangular(factor, rows.T, lower=True, check_finite=False))
+
+    if groups is None:
+        h = np.concatenate([(whiten(rows) ** 2).sum(axis=0) for _, rows in A.blocks()])
         return np.asarray(eta + h * slope / np.maximum(1 - h * curvature, _MIN_DENOMINATOR))
-    for same_size in stack_groups(rows.groups):  # groups x members
+    for same_size in stack_groups(groups):  # groups x members
         n_parts = -(-same_size.size // BLOCK_ROWS)
         for members in np.array_split(same_size, n_parts):
-            V = whiten(rows.A.take(members.ravel())).reshape(-1, *members.shape)
+            V = whiten(A.take(members.ravel())).reshape(-1, *members.shape)
             own = np.moveaxis(V, 0, 1)  # groups x coefficients x members
             pull = np.einsum("gpm,gm->gp", own, slope[members])
             pull = solve_left_out(own * np.sqrt(curvature[members])[:, None], pull, _MIN_DENOMINATOR)

@@ -81,22 +81,23 @@ def add_up(parts: Iterable[Any]) -> Any:
 
 
 class DesignMatrix:
-    """Rows (n, d) with a constant before them, a block at a time.
+    """Rows (n, d), with a constant before them or without, a block at a time.
 
     Parameters
     ----------
     Z : ndarray of shape (n, d)
         In single or double precision, perhaps mapped from a file.
+    constant : bool, default True
     """
 
-    def __init__(self, Z: Array) -> None:
-        self.Z, self.shape = Z, (len(Z), Z.shape[1] + 1)
+    def __init__(self, Z: Array, constant: bool = True) -> None:
+        self.Z, self.constant, self.shape = Z, constant, (len(Z), Z.shape[1] + constant)
         self._whole = self.take(slice(None)) if len(Z) <= BLOCK_ROWS else None
 
     def take(self, rows: Any) -> Array:
         """Some rows, in double precision."""
         Z = self.Z[rows].astype(np.float64)
-        return np.hstack([np.ones((len(Z), 1)), Z])
+        return np.hstack([np.ones((len(Z), 1)), Z]) if self.constant else Z
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
         """All rows, and where they are."""

@@ -14,6 +14,7 @@ from absentia.methods.prediction._conformal import (
 )
 from absentia.methods.prediction._early_fusion import EarlyFusionClassifier, EarlyFusionRegressor
 from absentia.methods.prediction._export import export_estimator, is_sum
+from absentia.methods.prediction._factor_cox import FactorCox
 from absentia.methods.prediction._factors import FactorLogistic, FactorModel, FactorRidge
 from absentia.methods.prediction._fusion import LateFusion
 from absentia.methods.prediction._kernel_pipeline import restrict_kernel, without_landmarks

@@ -83,6 +83,7 @@ LIBRARY: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "kernels": ("cox", "cox-fusion"),
         "no-rows": ("linear-cox", "cox-cvkt-linear", "cox-cvkt-rbf", "cox-fusion-linear", "cox-fusion-rbf"),
+        "chunked": ("factors-cox",),
     },
 }
 MAX_VIEWS = 6  # that are completed without training samples: there are 63 sets of them

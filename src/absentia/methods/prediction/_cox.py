@@ -21,9 +21,14 @@ symbol    meaning
 ``P``     ``A_rj exp(f_j)``, each row divided by its sum
 ========  =================================================================================
 
+``A`` is never formed.  In the order from the last time to the first, events last among equal times, who
+is at risk are the first so many samples, so that all sums over them are cumulative sums, and ``P Phi`` is
+made of blocks of rows of ``Phi`` in that order.  Rows themselves are moved only block by block.
+
 The objective is strictly convex; Newton's steps are shortened until it falls enough.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -32,7 +37,7 @@ import numpy as np
 from absentia.core import Array, serializable
 from absentia.core.optimize import Solution
 from absentia.data.survival import Survival
-from absentia.methods.learning import NewtonPoint, minimise_convex
+from absentia.methods.learning import DesignMatrix, LossSums, NewtonPoint, minimise_convex, row_blocks
 
 Ties = Literal["breslow", "efron"]
 _TOL, MAX_ITER = 1e-10, 100
@@ -47,40 +52,85 @@ class Likelihood:
     """The partial likelihood of some samples: who was at risk when something happened."""
 
     event: Array
-    at_risk: Array  # A
+    order: Array  # samples from the last time to the first, events last among equal times
     counts: Array  # c
-    times: Array  # of the rows of A, ascending
+    times: Array  # of the rows of A, descending
+    ends: Array  # by row, how many samples in that order are at risk
+    begins: Array  # by row, how many of these had no event then
+    part: Array  # by row, the share of the others that is taken off
 
     @classmethod
     def of(cls, y: Survival, ties: Ties = "breslow") -> "Likelihood":
         """Of these times and events."""
+        order = np.lexsort((y.event, -y.time))
         times, many = np.unique(y.time[y.event], return_counts=True)
+        times, many = times[::-1], many[::-1]
+        ends = np.searchsorted(-y.time[order], -times, side="right")
         if ties == "breslow":
-            return cls(y.event.astype(float), (y.time >= times[:, None]).astype(float), many * 1.0, times)
-        rows = np.repeat(times, many)
+            nothing = np.zeros(len(times))
+            return cls(y.event * 1.0, order, many * 1.0, times, ends, ends - many, nothing)
         part = np.concatenate([np.arange(d) / d for d in many]) if len(many) else np.zeros(0)
-        together = (y.time == rows[:, None]) & y.event
-        at_risk = (y.time >= rows[:, None]) - part[:, None] * together
-        return cls(y.event.astype(float), at_risk, np.ones(len(rows)), rows)
+        times, ends, begins = (np.repeat(x, many) for x in (times, ends, ends - many))
+        return cls(y.event * 1.0, order, np.ones(len(times)), times, ends, begins, part)
+
+    def _sum_at_risk(self, e: Array) -> Array:
+        """``A e`` of numbers that are not negative."""
+        sums = np.concatenate([[0.0], np.cumsum(e[self.order])])
+        return np.asarray((1 - self.part) * sums[self.ends] + self.part * sums[self.begins])
 
     def loss(self, f: Array) -> float:
         """The negative log partial likelihood; infinite where numbers do not reach."""
         top = f.max(initial=0.0)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            sums = np.log(self.at_risk @ np.exp(f - top)) + top
+            sums = np.log(self._sum_at_risk(np.exp(f - top))) + top
         value = float(self.counts @ sums - self.event @ f)
         return value if np.isfinite(value) else np.inf
 
-    def slopes(self, f: Array) -> tuple[Array, Array, Array]:
-        """The gradient, and the Hessian as ``diag(h) - P' diag(c) P``: h and P."""
-        P = self.at_risk * np.exp(f - f.max(initial=0.0))
-        P /= P.sum(axis=1, keepdims=True)
-        h = self.counts @ P
-        return h - self.event, h, P
+    def slopes(self, f: Array) -> tuple[Array, Array]:
+        """The gradient, and h of the Hessian ``diag(h) - P' diag(c) P``."""
+        e = np.exp(f - f.max(initial=0.0))
+        q, n = self.counts / self._sum_at_risk(e), len(f)
+        jumps = np.bincount(self.ends, (1 - self.part) * q, minlength=n + 1)
+        jumps += np.bincount(self.begins, self.part * q, minlength=n + 1)
+        h = np.empty(n)
+        h[self.order] = np.cumsum(jumps[:0:-1])[::-1]
+        h *= e
+        return h - self.event, h
+
+    def _blocks(self) -> Iterator[tuple[slice, slice]]:
+        """Positions in the order, and the rows of A that end there; one block where rows have two ends."""
+        n = len(self.order)
+        for block in row_blocks(n) if not self.part.any() else [slice(0, n)]:
+            first, last = np.searchsorted(self.ends, [block.start, block.stop], side="right")
+            yield block, slice(int(first), int(last))
+
+    def sums(self, Phi: DesignMatrix, f: Array) -> LossSums:
+        """The loss of log-risks f, its gradient and its Hessian by weights of the columns of `Phi`."""
+        g, h = self.slopes(f)
+        e, width = np.exp(f - f.max(initial=0.0)), Phi.shape[1]
+        at_risk = self._sum_at_risk(e)
+        slope, curvature, before = np.zeros(width), np.zeros((width, width)), np.zeros(width)
+        for block, rows in self._blocks():
+            who = self.order[block]
+            X = Phi.take(who)
+            slope += X.T @ g[who]
+            B = X * np.sqrt(h[who])[:, None]
+            curvature += B.T @ B
+            X *= e[who, None]
+            X[:1] += before
+            np.cumsum(X, axis=0, out=X)
+            before = X[-1].copy()
+            M, part = X[self.ends[rows] - block.start - 1], self.part[rows, None]
+            if part.any():
+                had = self.begins[rows] > 0
+                M = (1 - part) * M + part * had[:, None] * X[self.begins[rows] - 1]
+            M *= (np.sqrt(self.counts[rows]) / at_risk[rows])[:, None]
+            curvature -= M.T @ M
+        return LossSums(self.loss(f), slope, curvature)
 
     def hazard(self, f: Array) -> tuple[Array, Array]:
         """Times with events and, at each, the cumulative hazard of a sample with ``f = 0``."""
-        jumps = self.counts / (self.at_risk @ np.exp(f))
+        jumps = self.counts / self._sum_at_risk(np.exp(f))
         times, place = np.unique(self.times, return_inverse=True)
         return times, np.cumsum(np.bincount(place, weights=jumps, minlength=len(times)))
 
@@ -98,16 +148,16 @@ def minimise(
     max_iter: int = MAX_ITER,
 ) -> Solution[NewtonPoint]:
     """The coefficients w of least objective, to a decrement of `tol` events."""
+    rows = DesignMatrix(Phi, constant=False)
 
     def value(w: Array) -> float:
-        return likelihood.loss(Phi @ w) + alpha / 2 * float(w @ w)
+        return likelihood.loss(rows.times(w)) + alpha / 2 * float(w @ w)
 
     def slopes(w: Array) -> tuple[Array, Array]:
-        g, h, P = likelihood.slopes(Phi @ w)
-        PPhi = P @ Phi
-        H = (Phi.T * h) @ Phi - (PPhi.T * likelihood.counts) @ PPhi
+        sums = likelihood.sums(rows, rows.times(w))
+        H = sums.curvature
         H[np.diag_indices_from(H)] += alpha
-        return Phi.T @ g + alpha * w, H
+        return sums.slope + alpha * w, H
 
     w = np.zeros(Phi.shape[1]) if start is None else start
     return minimise_convex(value, slopes, w, tol=tol * likelihood.counts.sum(), max_iter=max_iter)

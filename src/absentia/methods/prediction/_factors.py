@@ -54,6 +54,10 @@ class LinearModel(NamedTuple):
         ends = np.cumsum([Phi.shape[1] for Phi in table.factors])[:-1]
         return cls(tuple(np.split(coef, ends)), np.atleast_1d(bias), known)
 
+    def times(self, factor: float) -> Any:
+        """The model whose scores are so many times as large."""
+        return self._replace(coef=tuple(factor * part for part in self.coef), bias=factor * self.bias)
+
 
 @dataclass(frozen=True)
 class _ViewScores:
@@ -82,6 +86,7 @@ class FactorModel(Learner):
     """
 
     kernel: Any
+    per_view: bool
     candidates_: dict[str, dict[str, float]]
     sentence_: str
     _takes = "views"
@@ -106,7 +111,7 @@ class FactorModel(Learner):
         return K
 
     def _fit_members(self, X: Views, y: Array, weight: Array, prior: Array) -> tuple[Array, Array]:
-        """Positions of the samples that count, and what both members say of them once they are left out.
+        """Positions of the samples that count, and what the members say of them once they are left out.
 
         The latter are members x samples x outputs; a sample none of whose views could be learned from has
         the `prior`.
@@ -121,7 +126,8 @@ class FactorModel(Learner):
         length = _unit_length(K.observed[order])
         left_out, seen = np.zeros((2, len(order), len(prior))), np.zeros((len(order), 1))
         parts = [(views, np.arange(len(order)))]
-        parts += [(views[[k]], np.flatnonzero(K.observed[order, v])) for k, v in enumerate(views)]
+        alone = enumerate(views) if self.per_view else ()
+        parts += [(views[[k]], np.flatnonzero(K.observed[order, v])) for k, v in alone]
         models = []
         for place, (some, rows) in enumerate(parts):
             table = FactorTable.of(K, some, order[rows], np.ones(len(rows)) if place else length)
@@ -135,14 +141,15 @@ class FactorModel(Learner):
         left_out[1] = np.where(seen > 0, left_out[1] / np.maximum(seen, 1), prior)
         assert models[0] is not None
         self._together = models[0]
-        self._alone = dict(zip([K.names[v] for v in views], models[1:], strict=True))
-        return samples, left_out
+        self._alone = dict.fromkeys(K.names[v] for v in views)
+        self._alone |= dict(zip(self._alone, models[1:], strict=False))
+        return samples, left_out[: 1 + self.per_view]
 
     def _set_weights(self, losses: Any, sharpness: float, measure: str, values: Any) -> Array:
-        """Weights of both members by their losses; tables of them have a `measure` that people read."""
+        """Weights of the members by their losses; tables of them have a `measure` that people read."""
         share = np.exp(-sharpness * (np.array(losses) - min(losses)))
         share /= share.sum()
-        rows = zip(("side by side", "by view"), values, share.tolist(), strict=True)
+        rows = zip(("side by side", "by view")[: len(share)], values, share.tolist(), strict=True)
         self.candidates_ = {name: {measure: float(x), "weight": weight} for name, x, weight in rows}
         self.sentence_ = describe_weights({name: row["weight"] for name, row in self.candidates_.items()})
         return np.asarray(share)
@@ -198,15 +205,15 @@ class FactorModel(Learner):
         return condensed, scored
 
     def _average(self, X: Views, together: Array, alone: Mapping[str, Array], prior: Any) -> Array:
-        """Both members averaged, rows x outputs; `alone` is by view, of the rows that have it."""
+        """The members averaged, rows x outputs; `alone` is by view, of the rows that have it."""
         total, seen = np.zeros(together.shape), np.zeros((len(X), 1))
         for name, values in alone.items():
             has = X.observed[:, X.names.index(name)]
             total[has] += values
             seen[has] += 1
         by_view = np.where(seen > 0, total / np.maximum(seen, 1), prior)
-        first, second = (row["weight"] for row in self.candidates_.values())
-        return np.asarray(first * together + second * by_view)
+        weights = [row["weight"] for row in self.candidates_.values()]
+        return np.asarray(weights[0] * together + sum(weights[1:]) * by_view)
 
 
 def _unit_length(observed: Array) -> Array:
@@ -233,6 +240,8 @@ class FactorLogistic(FactorModel, Classifier):
         As in :class:`AutoClassifier`.
     class_weight : dict, "balanced" or None
         Factor on the samples' weights by class.
+    per_view : bool, default True
+        Whether there is the second member, one model per view.
 
     Attributes
     ----------
@@ -258,6 +267,7 @@ class FactorLogistic(FactorModel, Classifier):
     C: Positive | Literal["cv"] = "cv"
     decision: Any = "balanced"
     class_weight: Any = None
+    per_view: bool = True
 
     _own_probabilities = True
 
@@ -314,6 +324,8 @@ class FactorRidge(FactorModel, Regressor):
         As in :class:`FactorLogistic`.
     alpha : float or "cv", default "cv"
         Penalty, factors having rows of unit mean square; "cv" selects it by leaving out each sample.
+    per_view : bool, default True
+        As in :class:`FactorLogistic`.
 
     Attributes
     ----------
@@ -336,6 +348,7 @@ class FactorRidge(FactorModel, Regressor):
     kernel: Any = "rbf"
     _: KW_ONLY
     alpha: Positive | Literal["cv"] = "cv"
+    per_view: bool = True
 
     def _learn(self, X: Views, y: Array, weight: Array) -> None:
         mean = float(np.average(y, weights=weight))
