@@ -19,6 +19,7 @@ from absentia.data._ids import (
     as_ids,
     check_unique_ids,
     find_duplicates,
+    is_missing,
     match_ids,
     normalize_id,
     show_id,

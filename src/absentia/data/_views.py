@@ -77,6 +77,7 @@ class Views(Presence):
         *,
         ids: Iterable[Hashable] | None = None,
         observed: Any = None,
+        copy: bool = True,
     ) -> Self:
         """From ``{name: table}``; tables are data frames, arrays or sparse matrices, not mixed.
 
@@ -93,6 +94,8 @@ class Views(Presence):
             Sample ids, for arrays only.
         observed : array of bool, shape (n_samples, n_views), optional
             Who has which view, for arrays only; cells that are False are ignored whatever they hold.
+        copy : bool, default True
+            False: values of views that every row has are not copied; do not change them afterwards.
         """
         if not isinstance(views, Mapping):
             raise ValueError(
@@ -113,7 +116,7 @@ class Views(Presence):
             raise ValueError("ids and observed go with arrays; data frames carry their own index")
         else:
             parts = [frame_part(n, t) for n, t in zip(names, tables, strict=True)]
-        return cls._align(names, parts, align, observed)
+        return cls._align(names, parts, align, observed, copy)
 
     @classmethod
     def from_list(
@@ -178,7 +181,9 @@ class Views(Presence):
         return cls.from_dict({name: frame[list(cols)] for name, cols in columns.items()})
 
     @classmethod
-    def from_mudata(cls, mdata: Any, *, layer: KeyByModality = None, use_rep: KeyByModality = None) -> Self:
+    def from_mudata(
+        cls, mdata: Any, *, layer: KeyByModality = None, use_rep: KeyByModality = None, copy: bool = True
+    ) -> Self:
         """From a MuData object: one view per modality, aligned by observation name.
 
         Parameters
@@ -187,11 +192,15 @@ class Views(Presence):
             Who is not in a modality lacks the view.
         layer, use_rep : str or mapping of str to str, optional
             A layer, or an entry of obsm, to take instead of X; a mapping says it by modality.
+        copy : bool, default True
+            As in :meth:`from_dict`.
         """
-        return cls._align(*mudata_parts(mdata, layer, use_rep), "union", None)
+        return cls._align(*mudata_parts(mdata, layer, use_rep), "union", None, copy)
 
     @classmethod
-    def from_anndata(cls, adata: Any, *, layer: str | None = None, use_rep: str | None = None) -> Self:
+    def from_anndata(
+        cls, adata: Any, *, layer: str | None = None, use_rep: str | None = None, copy: bool = True
+    ) -> Self:
         """From an AnnData object: one view, called as what was taken.
 
         Parameters
@@ -200,8 +209,10 @@ class Views(Presence):
             Observations are the samples.
         layer, use_rep : str, optional
             A layer, or an entry of obsm, to take instead of X.
+        copy : bool, default True
+            As in :meth:`from_dict`.
         """
-        return cls._align(*anndata_parts(adata, layer, use_rep), "union", None)
+        return cls._align(*anndata_parts(adata, layer, use_rep), "union", None, copy)
 
     @classmethod
     def from_parquet(
@@ -284,7 +295,14 @@ class Views(Presence):
         )
 
     @classmethod
-    def _align(cls, names: tuple[str, ...], parts: Sequence[Part], align: Align, observed: Any) -> Self:
+    def _align(
+        cls,
+        names: tuple[str, ...],
+        parts: Sequence[Part],
+        align: Align,
+        observed: Any,
+        copy: bool = True,
+    ) -> Self:
         ids, rows = align_ids(names, [part.ids for part in parts], align)
         mask = np.zeros((len(ids), len(names)), dtype=bool)
         given = None if observed is None else check_observed(observed, len(ids), len(names))
@@ -294,7 +312,7 @@ class Views(Presence):
             values = part.values if order is None else part.values[order]  # copied once, below
             present = ~empty_rows(values) if given is None else given[having, v]
             mask[having[present], v] = True
-            blocks[name] = freeze(values if part.is_own and present.all() else values[present])
+            blocks[name] = freeze(values if (part.is_own or not copy) and present.all() else values[present])
             _check_finite(name, blocks[name], ids[having[present]], given is not None)
         features = {name: part.features for name, part in zip(names, parts, strict=True)}
         levels = {name: part.levels for name, part in zip(names, parts, strict=True)}
@@ -330,6 +348,8 @@ class Views(Presence):
 
     def _picked(self, key: Any) -> Self:
         index = as_index(key, self.n_samples)
+        if np.array_equal(index, np.arange(self.n_samples)):
+            return self
         return replace(
             self,
             ids=as_readonly(self.ids[index]),
@@ -432,7 +452,9 @@ def empty_rows(values: Any) -> Array:
             (np.isnan(values.data).astype(int), values.indices, values.indptr), values.shape
         )
         return np.asarray(nan.sum(axis=1)).ravel() == values.shape[1]
-    return np.asarray(np.isnan(values).all(axis=1))
+    empty = np.isnan(values[:, 0])
+    empty[empty] = np.isnan(values[empty]).all(axis=1)
+    return np.asarray(empty)
 
 
 def _count_nan(block: Any) -> int:
@@ -447,7 +469,8 @@ def _check_finite(name: str, block: Any, ids: Array, given: bool) -> None:
         check_values(name, block, ids, most)
         return
     stored = block.data if scipy.sparse.issparse(block) else block
-    if (stored > most).any() or (stored < -most).any():
+    within = -most <= stored.min(initial=0.0) and stored.max(initial=0.0) <= most  # False where one is NaN
+    if not within and ((stored > most).any() or (stored < -most).any()):
         entries = scipy.sparse.coo_array(block)
         place = int(np.argmax(np.abs(entries.data) > most))
         row, column = int(entries.row[place]), int(entries.col[place])

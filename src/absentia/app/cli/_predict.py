@@ -7,7 +7,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
@@ -168,22 +168,14 @@ def _coverage_sentences(model: Model, coverage: float | None, vacuous: int, n: i
 
 def load_model(path: Path) -> Model:
     """A fitted model with the kernels that are made before it."""
-    from sklearn.pipeline import Pipeline
-
-    from absentia.kernels import AdjustViews, ViewKernels
     from absentia.methods import models
-    from absentia.tasks import REGRESSION, SURVIVAL, find_task
+    from absentia.tasks import find_task
 
     fitted = models.load(path)
-    if isinstance(fitted, models.Model):
-        return fitted
-    adjust = fitted[0] if isinstance(fitted, Pipeline) and isinstance(fitted[0], AdjustViews) else None
-    fitted = fitted if adjust is None else fitted[1:] if len(fitted) > 2 else fitted[-1]
-    with_kernels = isinstance(fitted, Pipeline) and len(fitted) == 2 and isinstance(fitted[0], ViewKernels)
-    if with_kernels and find_task(fitted[1]) is not None:
-        return models.Model(fitted[1], fitted[0], adjust=adjust)
-    if find_task(fitted) in (REGRESSION, SURVIVAL):
-        return models.Model(fitted, adjust=adjust)
+    with suppress(ValueError):
+        model = models.as_model(fitted)
+        if model is fitted or find_task(model.classifier) is not None:
+            return model
     raise ValueError(
         f"{path}: holds a {type(fitted).__name__}, which is no model of classes, numbers or "
         "survival; make one with absentia fit, or use it in Python: absentia.load(path)"
