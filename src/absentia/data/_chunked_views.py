@@ -298,7 +298,7 @@ class ChunkedTable:
         return result
 
     def fill(self, result: Array, first: int = 0) -> Iterator[None]:
-        """Write rows into `result`, those of chunks from the `first` on; something comes after each chunk."""
+        """Write rows into `result`, of chunks from the `first` on; something is yielded after each."""
         for parts in self._map_chunks(_Cast(self.dtype), first):
             for places, values in parts:
                 together = len(places) == places[-1] - places[0] + 1 and (np.diff(places) > 0).all()

@@ -296,12 +296,7 @@ class Views(Presence):
 
     @classmethod
     def _align(
-        cls,
-        names: tuple[str, ...],
-        parts: Sequence[Part],
-        align: Align,
-        observed: Any,
-        copy: bool = True,
+        cls, names: tuple[str, ...], parts: Sequence[Part], align: Align, observed: Any, copy: bool = True
     ) -> Self:
         ids, rows = align_ids(names, [part.ids for part in parts], align)
         mask = np.zeros((len(ids), len(names)), dtype=bool)
@@ -312,7 +307,9 @@ class Views(Presence):
             values = part.values if order is None else part.values[order]  # copied once, below
             present = ~empty_rows(values) if given is None else given[having, v]
             mask[having[present], v] = True
-            blocks[name] = freeze(values if (part.is_own or not copy) and present.all() else values[present])
+            blocks[name] = freeze(
+                values if (part.is_own or not copy) and present.all() else values[present]
+            )
             _check_finite(name, blocks[name], ids[having[present]], given is not None)
         features = {name: part.features for name, part in zip(names, parts, strict=True)}
         levels = {name: part.levels for name, part in zip(names, parts, strict=True)}

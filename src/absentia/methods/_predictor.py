@@ -9,10 +9,11 @@ import os
 from collections.abc import Mapping
 from threading import Lock
 from typing import Any
+from warnings import catch_warnings
 
 import numpy as np
 
-from absentia.core import Array, warn
+from absentia.core import Array
 from absentia.data import AbsenceWarning, Views, is_missing, name_features
 from absentia.methods.models import Model, as_model, load
 
@@ -68,7 +69,7 @@ class Predictor:
         sample : mapping of str to row, or Views
             By view the features of one sample, as a mapping or Series by name, or as an array in the order
             of training; None, or a view that is left out: the sample lacks it.  Missing values are None or
-            NaN, categories are texts.
+            NaN, categories are texts.  Of a sample without any view the most frequent class is predicted.
         """
         return self._predict(self.model.predict, sample)
 
@@ -83,16 +84,18 @@ class Predictor:
         return self._predict(self.model.predict_proba, sample)
 
     def _predict(self, method: Any, sample: Any) -> Array:
-        views = sample if isinstance(sample, Views) else self._make_views(sample)
         with _turn:
-            return np.asarray(method(views))
+            if not isinstance(sample, Views):
+                with catch_warnings(action="ignore", category=AbsenceWarning):  # of views that it lacks
+                    sample = self._make_views(sample)
+            return np.asarray(method(sample))
 
     def _make_views(self, sample: Any) -> Views:
         """One sample as views."""
         if not isinstance(sample, Mapping):
             raise ValueError(
-                f"a mapping from views to rows, or Views, is wanted, not {type(sample).__name__}; the views "
-                f"are {list(self.names)}"
+                f"a mapping from views to rows, or Views, is wanted, not {type(sample).__name__}; the "
+                f"views are {list(self.names)}"
             )
         if unknown := [name for name in sample if name not in self.names]:
             raise ValueError(f"view {unknown[0]!r} was not there in training: {list(self.names)}")
@@ -105,15 +108,10 @@ class Predictor:
                 if columns is not None:
                     features[name] = columns
         if not rows:
-            warn(f"the sample has none of the views {list(self.names)}", AbsenceWarning)
-            return Views.from_dict({self.names[0]: np.full((1, self._width), np.nan)})
+            width = self._coding.views[self.names[0]].width
+            return Views.from_dict({self.names[0]: np.full((1, width), np.nan)})
         views = Views.from_dict({name: row[None] for name, row in rows.items()})
         return name_features(views, features, {name: levels[name] for name in features})
-
-    @property
-    def _width(self) -> int:
-        """How many features the first view has."""
-        return int(self._coding.views[self.names[0]].width)
 
 
 def _read_row(name: str, row: Any) -> tuple[Array, list[str] | None, dict[str, tuple[str, ...]]]:
@@ -131,7 +129,9 @@ def _read_row(name: str, row: Any) -> tuple[Array, list[str] | None, dict[str, t
     except (TypeError, ValueError):
         odd = next(cell for cell in cells if not isinstance(cell, int | float | np.number | np.bool_))
         raise ValueError(f"view {name!r}: {odd!r} is no number and no text; give one of these") from None
-    levels = {} if columns is None else {columns[k]: (cell,) for k, cell in texts.items() if cell}
+    levels: dict[str, tuple[str, ...]] = {}
+    if columns is not None:
+        levels = {columns[k]: (cell,) for k, cell in texts.items() if cell}
     return values, columns, levels
 
 
@@ -142,6 +142,6 @@ def _as_list(name: str, row: Any) -> list[Any]:
         array = array[0]
     if array.ndim != 1:
         raise ValueError(
-            f"view {name!r} has shape {array.shape}; one row of features is wanted, or Views of many samples"
+            f"view {name!r} has shape {array.shape}; one row is wanted, or Views of many samples"
         )
     return list(array.tolist())

@@ -1,9 +1,9 @@
 """What is done of predictions, kept beside the output until all are, so that a killed run can go on.
 
-In ``.OUTPUT.unfinished/``: ``inputs``, the hash of all that predictions come from; ``lines``, whole blocks of
-the table, one JSON text a line; and, for each view whose features are in chunks, an array of scores and a
-file with a byte for each chunk whose scores are in it.  Nothing is read from there unless the hash is that
-of the present inputs.  The output itself is written at the end, from ``lines``, whole or not at all.
+In ``.OUTPUT.unfinished/``: ``inputs``, the hash of all that predictions come from; ``lines``, whole blocks
+of the table, one JSON text a line; and, for each view whose features are in chunks, an array of scores and
+a file with a byte for each chunk whose scores are in it.  Nothing is read from there unless the hash is
+that of the present inputs.  The output itself is written at the end, from ``lines``, whole or not at all.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ class Unfinished:
         if mark.is_file() and mark.read_text(encoding="utf-8") != inputs:
             if not force:
                 raise ValueError(
-                    f"{output}: predictions were begun and not ended there ({self.folder}), of other samples, "
-                    "by another model or with other options; give these again, another output, or --force, "
-                    "which begins anew"
+                    f"{output}: predictions were begun and not ended there ({self.folder}), of other "
+                    "samples, by another model or with other options; give these again, another output, or "
+                    "--force, which begins anew"
                 )
             self.remove()
         self.folder.mkdir(exist_ok=True)

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from absentia.core import Serialized
+from absentia.core import Serialized, raw_bytes
 from absentia.files import one_line, write_atomically
 
 TrialStatus = Literal["done", "failed", "time", "memory", "died"]
