@@ -25,7 +25,7 @@ from common import Claim
 from scipy.stats import entropy
 
 from absentia import AutoClassifier, LateFusion, Views, inspection
-from absentia.methods.inspection import _gain
+from absentia.methods.inspection import _plan
 
 #: Samples drawn, what else is absent, splits.  Nothing was settled on these sets.
 REPORTED = {
@@ -209,7 +209,7 @@ def promise_row(name: str, found: Replay) -> dict:
 def estimates(split: Split, n_draws: int = 40) -> dict[str, np.ndarray]:
     """What each hidden cell is expected to gain, by each of several estimates, in the order of argwhere."""
     test, train, model = split.test, split.train, split.model
-    near = _gain._similarity(test, train)
+    near = _plan._similarity(test, train)
     p, q = np.asarray(model.predict_proba(test)), np.asarray(model.predict_proba(train))
     cells = np.argwhere(split.hidden)
     found: dict[str, np.ndarray] = {"entropy now": entropy(p[cells[:, 0]], axis=1)}
@@ -219,10 +219,10 @@ def estimates(split: Split, n_draws: int = 40) -> dict[str, np.ndarray]:
             continue
         rows = cells[at, 0]
         chosen = lenders[np.argsort(-near[np.ix_(rows, lenders)], axis=1, kind="stable")[:, :n_draws]]
-        after, before = _gain._proba_with_lent(model, test, train, name, rows, chosen), p[rows][:, None]
+        after, before = _plan._proba_with_lent(model, test, train, name, rows, chosen), p[rows][:, None]
         alike = np.take_along_axis(near[rows], chosen, axis=1)
         alike /= alike.sum(axis=1, keepdims=True)
-        by_class = q[chosen] + _gain._FLOOR
+        by_class = q[chosen] + _plan._FLOOR
         by_class *= before / by_class.sum(axis=1, keepdims=True)
         bits = np.log2(np.maximum(after, FLOOR)) - np.log2(np.maximum(before, FLOOR))
         drop = (entropy(before, base=2, axis=2) - entropy(after, base=2, axis=2)) * alike

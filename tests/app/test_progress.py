@@ -88,8 +88,11 @@ def shown(monkeypatch, terminal, todo, tick=1000.0, quiet=False):
 
 def test_where_there_is_no_terminal_there_is_a_line_now_and_then(monkeypatch):
     lines = shown(monkeypatch, False, TODO).splitlines()
-    assert [line.split(" done")[0] for line in lines] == [f"{n} of 8" for n in range(1, 8)]
-    assert shown(monkeypatch, False, TODO, tick=1.0).splitlines() == []  # eight seconds: nothing to say yet
+    counts = [int(line.removeprefix("trials: ").split(" of 8 done")[0]) for line in lines]
+    assert counts == sorted([*range(8), *range(1, 9)])  # when a trial begins, and when it is over
+    assert (
+        shown(monkeypatch, False, TODO[:6], tick=1.0).splitlines() == []
+    )  # twelve seconds: nothing to say yet
 
 
 def test_on_a_terminal_there_is_a_bar_that_vanishes(monkeypatch):

@@ -5,12 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from absentia.app.report import (
-    render_classification,
-    render_comparison,
-    render_completion,
-    render_reproduction,
-)
+from absentia.app.report import render_classification, render_comparison, render_completion
+from absentia.app.report.reproduction import render_reproduction
 from absentia.papers import summarise
 from helpers.comparison_results import make_findings
 from helpers.report_data import classification_story, make_story

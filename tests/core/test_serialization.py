@@ -137,6 +137,46 @@ def test_an_array_that_is_there_twice_is_kept_once():
     np.testing.assert_array_equal(again["whole"], A)
 
 
+def test_rows_in_another_order_are_kept_as_their_positions():
+    A = np.random.default_rng(0).standard_normal((300, 4))
+    A[7] = A[9]
+    turned, others = A[::-1].copy(), A + 1
+    found = serialize([A, turned, turned.copy(), others])
+    assert [array.shape for array in found.arrays.values()] == [(300, 4), (300,), (300, 4)]
+    assert found.arrays["1"].dtype == np.uint16
+    again = deserialize(found.tree, found.arrays)
+    for value, expected in zip(again, [A, turned, turned, others], strict=True):
+        np.testing.assert_array_equal(value, expected)
+    again[1][0] = 0.0
+    np.testing.assert_array_equal(again[2], turned)
+
+
+@pytest.mark.parametrize("rows", [np.zeros(2, np.uint8), np.array([0, 1, 9], np.uint8), np.arange(3.0)])
+def test_positions_of_rows_that_were_changed_are_refused(rows):
+    found = serialize([np.arange(6.0).reshape(3, 2), np.arange(6.0).reshape(3, 2)[::-1]])
+    found.tree[1]["rows"] = {"is": "array", "number": "1"}
+    with pytest.raises((ValueError, IndexError)):
+        deserialize(found.tree, found.arrays | {"1": rows})
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_half_of_a_symmetric_matrix_is_kept(dtype):
+    A = np.random.default_rng(0).standard_normal((5, 5)).astype(dtype)
+    A = A + A.T
+    A[0, 1], A[1, 0] = 0.0, -0.0  # equal, but not to the bit
+    B = A + np.eye(5, dtype=dtype)
+    B[1, 0] = 0.0
+    found = serialize([A, B, B])
+    assert [array.shape for array in found.arrays.values()] == [(5, 5), (15,)]
+    again = deserialize(found.tree, found.arrays)
+    assert again[1] is again[2]
+    for value, expected in zip(again, [A, B, B], strict=True):
+        assert value.dtype == dtype
+        assert value.tobytes() == expected.tobytes()
+    with pytest.raises(ValueError, match=r"its symmetric matrix of shape \[5, 5\] is made of .* \(14,\)"):
+        deserialize([found.tree[1] | {"of": {"is": "array", "number": "1"}}], {"1": found.arrays["1"][:14]})
+
+
 @serializable
 class Shaped:
     """Declares shapes, as estimators may."""

@@ -31,15 +31,8 @@ _END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if 
 
 #: What is wrong with a name that was given, rather than with the machine.
 _NAMES = {
-    errno.ENOENT,
-    errno.EACCES,
-    errno.EPERM,
-    errno.EISDIR,
-    errno.ENOTDIR,
-    errno.EEXIST,
-    errno.ELOOP,
-    errno.ENAMETOOLONG,
-    errno.EINVAL,
+    getattr(errno, f"E{name}")
+    for name in ("NOENT", "ACCES", "PERM", "ISDIR", "NOTDIR", "EXIST", "LOOP", "NAMETOOLONG", "INVAL")
 }
 
 
@@ -270,10 +263,8 @@ def _system(error: OSError) -> tuple[int, str]:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return _DEFECT, f"{where}{reason}; make room on the disk, or write elsewhere"
     if error.errno == errno.ENOMEM:
-        return (
-            _BAD_CALL,
-            f"out of memory: {where}{reason}; take fewer samples, or a machine with more memory",
-        )
+        words = "take fewer samples, or a machine with more memory"
+        return _BAD_CALL, f"out of memory: {where}{reason}; {words}"
     return (_BAD_CALL if error.errno in _NAMES or error.errno is None else _DEFECT), f"{where}{reason}"
 
 

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any
 from absentia.app._terminal import err, out
 
 # isort: split
-from rich.live import Live
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 if TYPE_CHECKING:
     from absentia.core.optimize import Callback
@@ -43,7 +41,9 @@ def _make_pace(seconds: float) -> Callable[[], bool]:
 
 
 @contextmanager
-def _show_bar(name: str, total: int | None, *columns: str) -> Iterator[Callable[..., None]]:
+def _show_bar(
+    name: str, total: int | None, *columns: str, seconds: float = _STEP_SECONDS
+) -> Iterator[Callable[..., None]]:
     """A bar on a terminal, elsewhere a line now and then.
 
     The yielded function takes that line, and what is new of the bar.
@@ -55,7 +55,7 @@ def _show_bar(name: str, total: int | None, *columns: str) -> Iterator[Callable[
             task = bar.add_task(escape(name), total=total, state="")
             yield lambda line, **news: bar.update(task, **news)
         return
-    is_due = _make_pace(_STEP_SECONDS)
+    is_due = _make_pace(seconds)
 
     def say_now_and_then(line: str, **news: Any) -> None:
         if is_due():
@@ -103,6 +103,7 @@ class TrialProgress:
         self.jobs, self.total = max(1, jobs), len(todo)
         self.done = self.failed = 0
         self.listeners: list[Callable[[Record], None]] = []
+        self.show: Callable[[], None] = lambda: None
         self._running: dict[str, str] = {}
         self._left = [str(trial.key["method"]) for trial in todo]
         self._spent: dict[str, list[float]] = {}
@@ -111,6 +112,7 @@ class TrialProgress:
     def begin(self, trial: Trial) -> None:
         """A trial runs."""
         self._running[trial.hash] = str(trial.key["method"])
+        self.show()
 
     def tell(self, record: Record) -> None:
         """A trial is over."""
@@ -125,6 +127,7 @@ class TrialProgress:
             self._spent.setdefault(method, []).append(seconds)
         for listener in self.listeners:
             listener(record)
+        self.show()
 
     def seconds_left(self) -> float | None:
         """By what fits of the same methods took, and others like them; None: nothing is known."""
@@ -153,34 +156,10 @@ class TrialProgress:
 
 @contextmanager
 def show_trials(progress: TrialProgress) -> Iterator[None]:
-    """Shows trials while they run: live on a terminal, elsewhere a line now and then."""
-    if err.is_terminal and not out.quiet:
-        with Live(
-            get_renderable=_make_picture(progress), console=err, transient=True, refresh_per_second=4
-        ):
-            yield
+    """Shows trials while they run: a bar on a terminal, elsewhere a line now and then."""
+    if out.quiet:
+        yield
         return
-    is_due = _make_pace(_TRIAL_SECONDS)
-
-    def say_now_and_then(record: Record) -> None:
-        if progress.done < progress.total and is_due():
-            err.print(escape(progress.line()), soft_wrap=True)
-
-    if not out.quiet:
-        progress.listeners.append(say_now_and_then)
-    yield
-
-
-def _make_picture(progress: TrialProgress) -> Callable[[], Table]:
-    """A function that draws a bar, and the line below it."""
-    bar = Progress(TextColumn("trials"), BarColumn(), TimeElapsedColumn(), console=err)
-    task = bar.add_task("trials", total=progress.total)
-
-    def picture() -> Table:
-        bar.update(task, completed=progress.done)
-        grid = Table.grid()
-        grid.add_row(bar)
-        grid.add_row(escape(progress.line()))
-        return grid
-
-    return picture
+    with _show_bar("trials", progress.total, "{task.fields[state]}", seconds=_TRIAL_SECONDS) as show:
+        progress.show = lambda: show(progress.line(), completed=progress.done, state=progress.line())
+        yield

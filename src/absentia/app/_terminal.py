@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shlex
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -63,8 +65,23 @@ def say(sentence: str) -> None:
 
 
 def say_json(document: Any) -> None:
-    """Print a JSON document on standard output; what JSON has no type for becomes text, NaN an error."""
-    sys.stdout.write(json.dumps(document, indent=2, default=str, allow_nan=False) + "\n")
+    """Print a JSON document on standard output.
+
+    Data classes and named tuples become objects, what is no finite number null, and what JSON has no type
+    for text.
+    """
+    sys.stdout.write(json.dumps(_as_plain(document), indent=2, default=str, allow_nan=False) + "\n")
+
+
+def _as_plain(value: Any) -> Any:
+    if is_dataclass(value):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    value = value._asdict() if hasattr(value, "_asdict") else value
+    if isinstance(value, Mapping):
+        return {key: _as_plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def say_paths(**paths: Path | None) -> None:

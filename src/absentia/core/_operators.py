@@ -25,7 +25,7 @@ from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
 
-from absentia.core._resources import format_bytes, has_one_thread, has_small_kernels
+from absentia.core._resources import has_one_thread, has_small_kernels
 from absentia.core._serialization import serializable
 from absentia.core.linalg import (
     Array,
@@ -72,25 +72,10 @@ class PDOperator(Operator, Protocol):
 
 
 def describe_operator(operator: Operator, *facts: str) -> str:
-    """An operator in a line, never its numbers: shape, facts, precision and the memory that it takes."""
+    """An operator in a line, never its numbers: shape, facts, precision."""
     rows, columns = operator.shape
-    words = [f"{rows} x {columns}", *facts, str(operator.dtype), format_bytes(_array_bytes(operator))]
+    words = [f"{rows} x {columns}", *facts, str(operator.dtype)]
     return f"{type(operator).__name__}({', '.join(words)})"
-
-
-def _array_bytes(*values: Any) -> int:
-    """Bytes of arrays, and of those that are attributes of these values; each is counted once."""
-    total, pending, seen = 0, list(values), set[int]()
-    while pending:
-        value = pending.pop()
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
-        if isinstance(value, np.ndarray):
-            total += value.nbytes
-        elif hasattr(value, "__dict__") and not isinstance(value, type):
-            pending += list(vars(value).values())
-    return total
 
 
 def row_chunks(n: int) -> Iterator[slice]:

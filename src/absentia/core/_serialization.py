@@ -5,7 +5,8 @@
 marked :func:`serializable`, and some of scikit-learn's (``_sklearn_estimators``), by name.  Nothing that a
 file says is imported or called.  Attributes that are computed on demand (``cached_property``) are left out
 and computed again; functions cannot be serialized, and a ``callback`` is left behind.  Dates, and ids of
-several types, stay what they are.  Arrays with the same values are stored once.
+several types, stay what they are.  Arrays with the same values, or the same rows in another order, are
+stored once, and of symmetric ones one half.
 
 A class may declare the shapes of its arrays, ``_shapes = {"coef": "kp", "offset": "k"}``: letters are
 sizes, the same for the same letter, and ``|`` separates alternatives.  Arrays so declared are finite
@@ -123,7 +124,9 @@ class _Writer:
     """Makes a tree, and gathers the arrays that it refers to, each once."""
 
     arrays: dict[str, Array]
-    known: dict[Any, str] = field(default_factory=dict)  # by identity, and by type, shape and checksum
+    trees: dict[int, tuple[Array, Any]] = field(default_factory=dict)  # of arrays, by identity
+    stored: dict[Any, tuple[str, Array]] = field(default_factory=dict)  # number and order, by sorted rows
+    taken: set[str] = field(default_factory=set)  # trees of arrays, as texts
 
     def write(self, value: Any, what: str) -> Any:
         if isinstance(value, np.generic) and value.dtype.kind in "biufSU":
@@ -167,15 +170,30 @@ class _Writer:
         if value.dtype.kind not in "biufSUmM" or isinstance(value, np.ma.MaskedArray):
             kind = "a mask" if isinstance(value, np.ma.MaskedArray) else str(value.dtype)
             raise TypeError(f"{what} holds {kind}, which cannot be stored in a file")
-        tree = {_KIND: "array", **_array_header(value)}
-        if (key := self.known.get(id(value))) is not None:
-            return tree | {"number": key}
-        checksum = value.dtype.str, value.shape, hashlib.sha256(raw_bytes(value)).digest()
-        if (key := self.known.get(checksum)) is not None:  # another array, which may be changed alone
-            return tree | {"number": key, "copy": True}
-        key = self.known[id(value)] = self.known[checksum] = str(len(self.arrays))
-        self.arrays[key] = value
-        return tree | {"number": key}
+        if id(value) not in self.trees:
+            packed = _pack_symmetric(value)
+            tree = self.store(value if packed is None else packed)
+            if packed is not None:
+                tree = {_KIND: "symmetric", "shape": list(value.shape), "of": tree}
+            if (text := repr(tree)) in self.taken:  # another array, which may be changed alone
+                tree |= {"copy": True}
+            self.taken.add(text)
+            self.trees[id(value)] = value, tree
+        return self.trees[id(value)][1]
+
+    def store(self, value: Array) -> dict[str, Any]:
+        """What stands for an array: one that is stored, or its rows in another order."""
+        key, order = _sort_rows(value)
+        if key not in self.stored:
+            self.stored[key] = str(len(self.arrays)), order
+            self.arrays[self.stored[key][0]] = value
+        number, stored_order = self.stored[key]
+        tree = {_KIND: "array", **_array_header(value), "number": number}
+        if np.array_equal(order, stored_order):
+            return tree
+        rows = np.empty(len(order), np.min_scalar_type(len(order)))
+        rows[order] = stored_order
+        return {_KIND: "reordered", "of": tree, "rows": self.store(rows)}
 
     def write_object(self, value: Any, what: str) -> Any:
         cls = type(value)
@@ -201,6 +219,39 @@ def raw_bytes(array: Array) -> memoryview:
     """The bytes of an array, row by row; not a copy of them where they lie so already."""
     flat = np.ascontiguousarray(array).reshape(-1)
     return flat.view(np.uint8).data if flat.nbytes else memoryview(b"")
+
+
+def _sort_rows(array: Array) -> tuple[Any, Array]:
+    """What arrays with the same rows have in common, and the rows' positions from the first to the last.
+
+    Of arrays with less than two columns the order is not looked at: there is little to save.
+    """
+    checksums = [hashlib.sha256(raw_bytes(array)).digest()]
+    if array.ndim > 1 and math.prod(array.shape[1:]) > 1:
+        checksums = [hashlib.sha256(raw_bytes(row)).digest() for row in array]
+    order = sorted(range(len(checksums)), key=checksums.__getitem__)
+    whole = hashlib.sha256(b"".join(checksums[row] for row in order)).digest()
+    return (array.dtype.str, array.shape, whole), np.array(order)
+
+
+def _pack_symmetric(array: Array) -> Array | None:
+    """The lower half of a symmetric matrix, row by row, with its diagonal; None of any other array."""
+    if array.ndim != 2 or not array.shape[0] == array.shape[1] > 1 or array.dtype.kind != "f":
+        return None
+    transposed = raw_bytes(array.T)  # bytes, so that zeros keep their sign
+    return array[np.tri(len(array), dtype=bool)] if raw_bytes(array) == transposed else None
+
+
+def _unpack_symmetric(packed: Array, shape: Any) -> Array:
+    n = math.isqrt(2 * packed.size)
+    if packed.shape != (n * (n + 1) // 2,) or shape != [n, n]:
+        raise ValueError(
+            f"its symmetric matrix of shape {shape} is made of an array of shape {packed.shape}"
+        )
+    array, lower = np.empty((n, n), packed.dtype), np.tri(n, dtype=bool)
+    array[lower] = packed
+    array.T[lower] = packed
+    return array
 
 
 def _array_header(value: Array) -> dict[str, Any]:
@@ -253,6 +304,7 @@ class _Reader:
 
     arrays: Mapping[str, Array]
     objects: bool
+    unpacked: dict[str, Array] = field(default_factory=dict)  # by what is said of them
 
     def read(self, tree: Any, depth: int) -> Any:
         if depth > _MAX_DEPTH:
@@ -271,7 +323,7 @@ class _Reader:
             raise ValueError(f"it holds a {kind!r}, which is no class")
         if kind == "float":
             return {"inf": math.inf, "-inf": -math.inf}.get(tree["text"], math.nan)
-        if kind == "array":
+        if kind in ("array", "reordered", "symmetric"):
             return self.read_array(tree)
         if kind == "scalar":
             return self.read_array(tree["of"])[()]
@@ -290,13 +342,31 @@ class _Reader:
         return _build_sparse(items, shape, tree) if kind == "sparse" else _build_objects(items, shape)
 
     def read_array(self, tree: dict[str, Any]) -> Array:
+        text = repr({key: value for key, value in tree.items() if key != "copy"})
+        if text not in self.unpacked:
+            self.unpacked[text] = self.unpack(tree)
+        return self.unpacked[text].copy() if tree.get("copy") is True else self.unpacked[text]
+
+    def unpack(self, tree: dict[str, Any]) -> Array:
+        if tree[_KIND] == "array":
+            return self.find_stored(tree)
+        if tree[_KIND] == "symmetric":
+            return _unpack_symmetric(self.unpack(tree["of"]), tree["shape"])
+        array, rows = self.find_stored(tree["of"]), self.find_stored(tree["rows"])
+        if rows.dtype.kind != "u" or rows.shape != array.shape[:1]:
+            raise ValueError(
+                f"it has {len(array)} rows in the order of {rows.shape} numbers ({rows.dtype})"
+            )
+        return array[rows]
+
+    def find_stored(self, tree: dict[str, Any]) -> Array:
         if tree.get("number") not in self.arrays:
             raise ValueError(f"its array {tree.get('number')!r} is missing")
         array = self.arrays[tree["number"]]
         for key, value in _array_header(array).items():
             if tree.get(key, value) != value:
                 raise ValueError(f"its array {tree['number']!r} has {key} {value}, not {tree[key]!r:.40}")
-        return array.copy() if tree.get("copy") is True else array
+        return array
 
     def read_object(self, name: str, tree: dict[str, Any], depth: int) -> Any:
         if not self.objects or (name not in SKLEARN_CLASSES and name not in _CLASSES):

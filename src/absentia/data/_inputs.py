@@ -28,18 +28,8 @@ from absentia.data._presence import Presence, check_names, check_observed, defau
 
 #: What a column of sample ids may be called, in any case.
 ID_COLUMNS = (
-    "id",
-    "sample",
-    "sample_id",
-    "sampleid",
-    "patient",
-    "patient_id",
-    "patientid",
-    "subject",
-    "subject_id",
-    "barcode",
-    "case",
-    "case_id",
+    *("id", "sample", "sample_id", "sampleid", "patient", "patient_id", "patientid"),
+    *("subject", "subject_id", "barcode", "case", "case_id"),
 )
 
 

@@ -356,6 +356,9 @@ class KernelNormalizer:
                 "constant, or one sample alone was centred); the view contributes nothing",
                 AbsenceWarning,
             )
+        # zeros where they are not used, which take no room in a file
+        self.column_means = self.column_means * self.center
+        self.column_diagonal = self.column_diagonal * (self.normalize == "diagonal")
 
     def select_samples(self, rows: Array) -> Any:
         """The same, against fewer training samples; not where rows are centred, which takes all of them."""

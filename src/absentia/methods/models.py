@@ -487,9 +487,11 @@ class _Outline:
         waiting = [("", self.state.tree)]
         while waiting:
             key, node = waiting.pop()
-            if isinstance(node, dict) and node.get("is") in ("array", "sparse"):
+            if isinstance(node, dict) and node.get("is") in ("array", "sparse", "symmetric"):
                 kind = np.dtype(node["dtype"]).kind if node["is"] == "array" else "f"
                 yield key, kind, tuple(node["shape"])
+            elif isinstance(node, dict) and node.get("is") == "reordered":
+                waiting.append((key, node["of"]))
             elif isinstance(node, dict):
                 waiting += [(key if name in ("state", "items") else name, x) for name, x in node.items()]
             elif isinstance(node, list):

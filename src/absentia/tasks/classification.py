@@ -13,7 +13,15 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from absentia.core import Array, warn
-from absentia.data import AbsenceWarning, KernelViews, Views, choose_n_folds, count_fewest, show_id
+from absentia.data import (
+    AbsenceWarning,
+    KernelViews,
+    Views,
+    choose_n_folds,
+    count_fewest,
+    is_missing,
+    show_id,
+)
 from absentia.data.statistics import sum_by_group
 from absentia.kernels import CombineKernels
 from absentia.methods.catalogue import Entry
@@ -31,7 +39,6 @@ from absentia.tasks._base import (
     Task,
     WeightedScore,
     normal_interval,
-    view_weights,
 )
 from absentia.tasks._plan import Plan
 
@@ -200,13 +207,8 @@ class Classification(Task):
         return Predictions(np.full(n, classes[costs.argmin()]), np.tile(frequencies, (n, 1)))
 
     def describe(self, fitted: Any, y: Array) -> dict[str, Any]:
-        return {
-            "classes": np.asarray(fitted.classes_).tolist(),
-            "C": self.find_strength(fitted),
-            "status": getattr(fitted, "status_", None),
-            "weights": view_weights(fitted),
-            "candidates": getattr(fitted, "candidates_", None),
-        }
+        own = {"classes": np.asarray(fitted.classes_).tolist(), "status": getattr(fitted, "status_", None)}
+        return own | super().describe(fitted, y)
 
     def count_words(self, y: Array) -> list[str]:
         return [f"{len(np.unique(y))} classes"]
@@ -503,10 +505,5 @@ def _label_values(column: Array, name: str) -> Array:
 def is_unknown(row: Any) -> bool:
     """Whether nothing is known: NaN, NA, None or an empty text, of several labels all of them."""
     if isinstance(row, np.ndarray):
-        return all(is_unknown(one) for one in row)
-    if row is None or (isinstance(row, str) and not row):
-        return True
-    try:
-        return bool(row != row)
-    except TypeError:  # pandas' NA says neither
-        return True
+        return all(map(is_unknown, row))
+    return is_missing(row) or (isinstance(row, str) and not row)

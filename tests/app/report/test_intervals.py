@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from absentia.app.report._intervals import _MARGIN, fit_axis, make_interval_table
+from absentia.app.report._drawing import _MARGIN, fit_axis, make_interval_table
 from absentia.app.report._page import Row
 
 NAN = math.nan

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from absentia.app.report import CompletionStory, _completion, render_completion
-from absentia.app.report._heatmaps import _LEVELS, _PALETTE, average_blocks, draw_panel
+from absentia.app.report._drawing import _LEVELS, _make_palette, average_blocks, draw_panel
 from absentia.core import Gram
 from absentia.data import KernelViews, Presence
 from helpers.report_data import decode, hide, make_story, views_of
@@ -26,12 +26,12 @@ def test_values_go_to_the_nearest_colour_and_what_is_none_is_transparent():
         np.asarray(image)[[0, 300]], [[0, round(0.5 * (_LEVELS - 1))], [_LEVELS - 1, _LEVELS]]
     )
     rgba = np.asarray(image.convert("RGBA"))
-    np.testing.assert_array_equal(rgba[0, 0], [*_PALETTE[0], 255])
+    np.testing.assert_array_equal(rgba[0, 0], [*_make_palette()[0], 255])
     assert rgba[300, 1, 3] == 0
 
 
 def test_colours_rise_in_lightness():
-    assert (np.diff(_PALETTE @ [0.2126, 0.7152, 0.0722]) > 0).all()
+    assert (np.diff(_make_palette() @ [0.2126, 0.7152, 0.0722]) > 0).all()
 
 
 def test_a_large_diagonal_does_not_wash_out_the_rest():

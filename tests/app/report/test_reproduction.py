@@ -2,7 +2,7 @@
 
 import re
 
-from absentia.app.report import render_reproduction
+from absentia.app.report.reproduction import render_reproduction
 from absentia.papers import summarise
 from helpers.small_experiment import TEXT, experiment, records
 

@@ -59,7 +59,7 @@ def test_the_expectation_is_over_classes_and_the_nearest_of_each_who_have_the_vi
 def test_blocks_of_any_size_give_the_same_numbers(fitted, monkeypatch):
     views, model = fitted
     whole = inspection.value_of_views(model, views[80:], views[:80], n_draws=4)
-    monkeypatch.setattr("absentia.methods.inspection._gain._BLOCK_ROWS", 9)
+    monkeypatch.setattr("absentia.methods.inspection._plan._BLOCK_ROWS", 9)
     parts = inspection.value_of_views(model, views[80:], views[:80], n_draws=4)
     pd.testing.assert_frame_equal(whole, parts)
 

@@ -82,7 +82,7 @@ def test_probabilities_are_learned_with_the_C_that_was_selected():
 
 def test_of_many_samples_some_are_enough(monkeypatch):
     monkeypatch.setattr(module, "_MAX_SAMPLES", 40)
-    monkeypatch.setattr(module, "_ENOUGH", 30)
+    monkeypatch.setattr(module, "_SUBSAMPLE_SIZE", 30)
     sizes, real = [], module.select_C
 
     def select_C(machine, X, *arguments, **options):

@@ -9,23 +9,7 @@ from typing import Annotated, Literal
 from absentia.app._checks import MAX_PROCESSES, check_folder, check_number, check_replaced
 from absentia.app._exit_codes import explain_kept
 from absentia.app._terminal import escape_text, format_command, out, say
-from absentia.app.cli._flags import (
-    DATA_HELP,
-    JSON,
-    AdjustFlag,
-    CovariatesFlag,
-    Force,
-    LabelledReadOptions,
-    LabelsFlag,
-    List,
-    MaybeWhole,
-    ReadOptions,
-    Retry,
-    Switch,
-    ViewKernelOptions,
-    Whole,
-    method_groups,
-)
+from absentia.app.cli import _flags as flag
 
 # isort: split
 from cyclopts import Parameter
@@ -34,7 +18,8 @@ PAGE, TABLE = "report.html", "table.csv"
 _KEPT = ("design.json", "data.absentia")  # what else a comparison keeps in its folder
 _Folder = Annotated[Path, Parameter(help="A folder of absentia compare.")]
 _Jobs = Annotated[
-    MaybeWhole, Parameter(alias="-j", help="Processes; by default one for each core, if memory allows.")
+    flag.MaybeWhole,
+    Parameter(alias="-j", help="Processes; by default one for each core, if memory allows."),
 ]
 _DASK = Parameter(help="Address of a Dask scheduler whose workers see the same folder.")
 _Patterns = Annotated[
@@ -89,16 +74,16 @@ class CompareOptions:
     methods: Annotated[tuple[str, ...], _SEVERAL] = ("auto",)
     score: str | None = None
     costs: Path | None = None
-    repeats: Whole = 5
-    cv: Whole = 5
-    leave_one_group_out: Switch = False
+    repeats: flag.Whole = 5
+    cv: flag.Whole = 5
+    leave_one_group_out: flag.Switch = False
     hide: float = 0.2
     mechanism: Literal["own", "mcar", "per-view", "exclusive"] = "own"
     rates: Annotated[tuple[float, ...], _SEVERAL] = ()
     equivalence: float = 0.01
-    seed: Whole = 0
-    learning_curve: Switch = False
-    all_repeats: Switch = False
+    seed: flag.Whole = 0
+    learning_curve: flag.Switch = False
+    all_repeats: flag.Switch = False
     time_limit: float | None = None
     memory_limit: str | None = None
 
@@ -108,29 +93,29 @@ class CompareOptions:
 class AdjustOptions:
     """Columns that are no features, and whether features are adjusted for them."""
 
-    covariates: CovariatesFlag = ()
-    adjust: AdjustFlag = False
+    covariates: flag.Covariates = ()
+    adjust: flag.Adjust = False
 
 
 def compare(
-    data: Annotated[Path | None, Parameter(help=DATA_HELP)] = None,
+    data: Annotated[Path | None, Parameter(help=flag.DATA_HELP)] = None,
     /,
     *,
-    labels: LabelsFlag = None,
+    labels: flag.Labels = None,
     output: Annotated[Path | None, Parameter(alias="-o")] = None,
     adjustment: AdjustOptions = AdjustOptions(),  # noqa: B008
     options: CompareOptions = CompareOptions(),  # noqa: B008 - it is frozen
-    source: LabelledReadOptions = LabelledReadOptions(),  # noqa: B008
-    kernels: ViewKernelOptions = ViewKernelOptions(),  # noqa: B008
+    source: flag.LabelledReadOptions = flag.LabelledReadOptions(),  # noqa: B008
+    kernels: flag.ViewKernelOptions = flag.ViewKernelOptions(),  # noqa: B008
     patterns: _Patterns = None,
     jobs: _Jobs = None,
     dask: Annotated[str | None, _DASK] = None,
-    retry: Retry = False,
-    force: Force = False,
-    dry_run: Switch = False,
-    plan_only: Switch = False,
-    json: JSON = False,
-    list_methods: List = False,
+    retry: flag.Retry = False,
+    force: flag.Force = False,
+    dry_run: flag.Switch = False,
+    plan_only: flag.Switch = False,
+    json: flag.JSON = False,
+    list_methods: flag.List = False,
 ) -> None:
     """Try methods on data with absent views, rank them with honest statistics, and write a page.
 
@@ -185,7 +170,7 @@ def work(
     shard: str = "1/1",
     jobs: _Jobs = 1,
     dask: Annotated[str | None, _DASK] = None,
-    retry: Retry = False,
+    retry: flag.Retry = False,
 ) -> None:
     """Run trials of a comparison that are not done yet, for SLURM arrays and the like.
 
@@ -221,8 +206,8 @@ def report(
     /,
     *,
     patterns: _Patterns = None,
-    source: ReadOptions = ReadOptions(),  # noqa: B008 - it is frozen
-    json: JSON = False,
+    source: flag.ReadOptions = flag.ReadOptions(),  # noqa: B008 - it is frozen
+    json: flag.JSON = False,
 ) -> None:
     """Draw the page and the table of a comparison again, of whatever trials are done.
 
@@ -264,4 +249,4 @@ def _list_methods() -> None:
         "with times and events": offered("survival", variants=True),
         "without labels": offered("completer"),
     }
-    out.print(method_groups(groups))
+    out.print(flag.method_groups(groups))

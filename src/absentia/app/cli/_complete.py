@@ -8,27 +8,15 @@ from typing import Annotated, Any, Literal
 
 from absentia.app._checks import MAX_PROCESSES, check_coverage, check_number
 from absentia.app._terminal import out
-from absentia.app.cli._flags import (
-    DATA_HELP,
-    Force,
-    List,
-    MethodFlags,
-    ReadOptions,
-    Switch,
-    Threads,
-    ViewKernelOptions,
-    flag_table,
-    method_table,
-    read_flags,
-)
+from absentia.app.cli import _flags as flag
 
 # isort: split
 from cyclopts import Parameter
 
 _FAMILIES: tuple[Literal["completer"], Literal["matrix"]] = ("completer", "matrix")
 _FILE = Parameter(
-    help=f"{DATA_HELP} Kernels are computed from features. For pma a CSV file (first line: column names; "
-    "first field: row id; empty, NA or NaN: missing) or an .npz file with X and optionally row_ids, "
+    help=f"{flag.DATA_HELP} Kernels are computed from features. For pma a CSV file (first line: column "
+    "names; first field: row id; empty, NA or NaN: missing) or an .npz file with X and optionally row_ids, "
     "column_names, row_kernel, column_kernel."
 )
 
@@ -64,18 +52,18 @@ class CompleteOptions:
         or so.
     """
 
-    source: ReadOptions = ReadOptions()  # noqa: RUF009 - it is frozen
-    kernels: ViewKernelOptions = ViewKernelOptions()  # noqa: RUF009
-    values: Switch = False
-    all_values: Switch = False
-    fill_gaps: Switch = False
+    source: flag.ReadOptions = flag.ReadOptions()  # noqa: RUF009 - it is frozen
+    kernels: flag.ViewKernelOptions = flag.ViewKernelOptions()  # noqa: RUF009
+    values: flag.Switch = False
+    all_values: flag.Switch = False
+    fill_gaps: flag.Switch = False
     coverage: float | None = None
     repair: Literal["clip", "shift"] | None = None
     std: Path | None = None
     report: Path | None = None
-    no_quality: Switch = False
-    threads: Threads = None
-    force: Force = False
+    no_quality: flag.Switch = False
+    threads: flag.Threads = None
+    force: flag.Force = False
 
 
 def complete(
@@ -85,8 +73,8 @@ def complete(
     output: Annotated[Path | None, Parameter(alias="-o")] = None,
     method: str | None = None,
     options: CompleteOptions = CompleteOptions(),  # noqa: B008 - it is frozen
-    list_methods: List = False,
-    **flags: MethodFlags,
+    list_methods: flag.List = False,
+    **flags: flag.MethodFlags,
 ) -> None:
     """Fill the missing rows and columns of kernels, absent values (--values), or a matrix (--method pma).
 
@@ -112,7 +100,9 @@ def complete(
 
     methods = offered(*_FAMILIES)
     if list_methods:
-        return out.print(method_table(methods) if method is None else flag_table(find(method, *_FAMILIES)))
+        return out.print(
+            flag.method_table(methods) if method is None else flag.flag_table(find(method, *_FAMILIES))
+        )
     if file is None or output is None:
         raise ValueError(
             "an input FILE and an output (-o OUT.npz) are wanted; see absentia complete --help"
@@ -120,7 +110,7 @@ def complete(
     check_number("--threads", options.threads, 1, MAX_PROCESSES)
     check_coverage(options.coverage)
     entry = find(method or "cvkt", *_FAMILIES)
-    parameters = read_flags(entry, flags, methods)
+    parameters = flag.read_flags(entry, flags, methods, options)
     kernels = options.kernels
     if options.values:
         from absentia.app.cli._completing import run_complete_values
@@ -146,6 +136,6 @@ def complete(
 
 def _refuse(where: str, given: dict[str, Any]) -> None:
     """Refuse what means nothing there."""
-    for flag, value in given.items():
+    for name, value in given.items():
         if value:
-            raise ValueError(f"{flag} does not apply {where}")
+            raise ValueError(f"{name} does not apply {where}")

@@ -9,24 +9,7 @@ from typing import Annotated
 
 from absentia.app._checks import MAX_PROCESSES, check_coverage, check_ending, check_number, check_outputs
 from absentia.app._terminal import out
-from absentia.app.cli._dask import check_dask
-from absentia.app.cli._flags import (
-    DATA_HELP,
-    JSON,
-    AdjustFlag,
-    CovariatesFlag,
-    DaskFlag,
-    Force,
-    LabelledReadOptions,
-    LabelsFlag,
-    List,
-    MethodFlags,
-    Switch,
-    Threads,
-    ViewKernelOptions,
-    flag_table,
-    method_groups,
-)
+from absentia.app.cli import _flags as flag
 
 # isort: split
 from cyclopts import Parameter
@@ -65,21 +48,21 @@ class FitOptions:
 
     method: str | None = None
     C: Annotated[str, Parameter(name="--C")] = "cv"
-    covariates: CovariatesFlag = ()
-    adjust: AdjustFlag = False
-    source: LabelledReadOptions = LabelledReadOptions()  # noqa: RUF009 - it is frozen
-    kernels: ViewKernelOptions = ViewKernelOptions()  # noqa: RUF009
+    covariates: flag.Covariates = ()
+    adjust: flag.Adjust = False
+    source: flag.LabelledReadOptions = flag.LabelledReadOptions()  # noqa: RUF009 - it is frozen
+    kernels: flag.ViewKernelOptions = flag.ViewKernelOptions()  # noqa: RUF009
     probability: bool = True
     score: str | None = None
     costs: Path | None = None
     coverage: float | None = None
     report: Path | None = None
-    no_rows: Switch = False
-    no_report: Switch = False
-    threads: Threads = None
-    dask: DaskFlag = None
-    force: Force = False
-    json: JSON = False
+    no_rows: flag.Switch = False
+    no_report: flag.Switch = False
+    threads: flag.Threads = None
+    dask: flag.Dask = None
+    force: flag.Force = False
+    json: flag.JSON = False
 
     def parse_C(self) -> float | None:
         """A positive number, or None to select it by cross-validation."""
@@ -99,14 +82,14 @@ class FitOptions:
 
 
 def fit(
-    data: Annotated[Path | None, Parameter(help=DATA_HELP)] = None,
+    data: Annotated[Path | None, Parameter(help=flag.DATA_HELP)] = None,
     /,
     *,
-    labels: LabelsFlag = None,
+    labels: flag.Labels = None,
     output: Annotated[Path | None, Parameter(alias="-o")] = None,
     options: FitOptions = FitOptions(),  # noqa: B008 - it is frozen
-    list_methods: List = False,
-    **flags: MethodFlags,
+    list_methods: flag.List = False,
+    **flags: flag.MethodFlags,
 ) -> None:
     """Learn classes, numbers or survival of samples from the views they have, and write the model.
 
@@ -126,7 +109,7 @@ def fit(
         raise ValueError("DATA, --labels and -o MODEL.absentia are wanted; see absentia fit --help")
     check_number("--threads", options.threads, 1, MAX_PROCESSES)
     check_coverage(options.coverage)
-    check_dask(options.dask)
+    flag.check_dask(options.dask)
     options.kernels.check_names()
     _check_files(data, labels, output, options)
     from absentia.app.cli._fitting import run_fit
@@ -140,9 +123,9 @@ def _list_methods(method: str | None) -> None:
 
     tasks = (CLASSIFICATION, REGRESSION, SURVIVAL)
     if method is not None:
-        out.print(flag_table(find(method, *(task.family for task in tasks))))
+        out.print(flag.flag_table(find(method, *(task.family for task in tasks))))
         return
-    out.print(method_groups({task.name: offered(task.family) for task in tasks}))
+    out.print(flag.method_groups({task.name: offered(task.family) for task in tasks}))
 
 
 def _check_files(data: Path, labels: str | None, output: Path, options: FitOptions) -> None:

@@ -28,7 +28,6 @@ from absentia.app._terminal import (
     say_json,
     say_paths,
 )
-from absentia.app.cli._dask import start_dask
 from absentia.app.cli._data import (
     TrainingData,
     describe_adjustment,
@@ -37,7 +36,7 @@ from absentia.app.cli._data import (
     read_training,
 )
 from absentia.app.cli._fit import FitOptions
-from absentia.app.cli._flags import made_with, make_table, parameters_in_words, read_flags
+from absentia.app.cli._flags import made_with, make_table, parameters_in_words, read_flags, start_dask
 from absentia.core import limit_threads
 from absentia.data import DataSummary, Views
 from absentia.experiment import Validation
@@ -187,7 +186,7 @@ def _judged_by(training: TrainingData, options: FitOptions) -> Task:
 
 def _read_parameters(entry: Entry, options: FitOptions, flags: Mapping[str, str]) -> dict[str, Any]:
     """Parameters of the method; refuse what it does not have."""
-    parameters = read_flags(entry, flags, offered(*_FAMILIES))
+    parameters = read_flags(entry, flags, offered(*_FAMILIES), options)
     has_C = "C" in entry.make(**parameters).get_params() and "C" not in entry.without
     if options.parse_C() is not None and not has_C:
         flag = next((flag for flag in entry.parameters() if flag in ("--penalty", "--alpha")), None)
@@ -352,27 +351,17 @@ def _as_json(fit: _Fit, page: Path | None) -> dict[str, Any]:
         "groups": fit.training.data.n_groups,
         "not learned from": fit.training.dropped,
         "views": list(fit.fitted.names_in_),
-        **{name: _as_plain(value) for name, value in fit.task.describe(fit.fitted, fit.training.y).items()},
+        **fit.task.describe(fit.fitted, fit.training.y),
         "model": str(fit.output),
         "model holds": models.describe(fit.output)["holds"],
         "report": None if page is None else str(page),
         "notes": list(_find_notes(fit)),
     }
     if fit.scores:
-        plain = {name: {k: _as_plain(v) for k, v in row.items()} for name, row in fit.scores.items()}
-        single = len(next(iter(plain.values()))) == 1
-        key = f"cross-validated {fit.task.main_score}" if single else "cross-validated"
-        document[key] = {name: row[fit.task.main_score] if single else row for name, row in plain.items()}
+        main, single = fit.task.main_score, len(next(iter(fit.scores.values()))) == 1
+        key = f"cross-validated {main}" if single else "cross-validated"
+        document[key] = {name: row[main] if single else row for name, row in fit.scores.items()}
     return document | ({"coverage": fit.coverage} if fit.coverage else {})
-
-
-def _as_plain(value: Any) -> Any:
-    """Without what JSON cannot say: a view without a model has no penalty."""
-    if isinstance(value, Interval):
-        return value._asdict()
-    if isinstance(value, Mapping):
-        return {key: _as_plain(item) for key, item in value.items()}
-    return None if isinstance(value, float) and value != value else value
 
 
 def _weight_table(fitted: Any) -> Table:

@@ -6,13 +6,14 @@ Parameters of methods are flags too, read as the chosen method has them.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, fields, is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from absentia.app._checks import check_number
+from absentia.app._checks import MAX_PROCESSES, check_number
 from absentia.app._terminal import escape_text
 
 # isort: split
@@ -68,15 +69,15 @@ _LABELS_HELP = (
     "one column beside the ids; COLUMN of a view or of obs; or the name of an array in DATA. Empty, NA, "
     "N/A, ? and the like are no label."
 )
-LabelsFlag = Annotated[str | None, Parameter(help=_LABELS_HELP)]
-DaskFlag = Annotated[
+Labels = Annotated[str | None, Parameter(help=_LABELS_HELP)]
+Dask = Annotated[
     str | None,
     Parameter(
         help="Read Parquet files in chunks, and make factors of them on a Dask cluster: local:N starts one "
         "of N processes, tcp://HOST:PORT is one that there is."
     ),
 ]
-CovariatesFlag = Annotated[
+Covariates = Annotated[
     _Words,
     Parameter(
         help="Columns of the table of labels or of views (age, site, batch) that may be why views are "
@@ -85,13 +86,48 @@ CovariatesFlag = Annotated[
 ]
 
 
-AdjustFlag = Annotated[
+Adjust = Annotated[
     Switch,
     Parameter(
         help="Replace numeric features by residuals after regression on the --covariates, learned from "
         "training samples; new samples need them, too."
     ),
 ]
+
+
+def check_dask(given: str | None) -> None:
+    """Refuse, before any work, what names no cluster."""
+    local = None if given is None else re.fullmatch(r"local:(\d{1,6})", given)
+    if local:
+        check_number("--dask local:N: N", int(local[1]), 1, MAX_PROCESSES)
+    elif given is not None and not re.fullmatch(r"(tcp|tls|ucx|ws|wss)://\S+", given):
+        raise ValueError(f"--dask is local:N, of N processes, or tcp://HOST:PORT, not {given!r}")
+
+
+@contextmanager
+def start_dask(given: str | None) -> Iterator[None]:
+    """Inside, passes over chunks run on that cluster, if one is named; one that was started is ended."""
+    if given is None:
+        yield
+        return
+    try:
+        import distributed
+    except ImportError as error:
+        raise ValueError(f'--dask needs dask: pip install "absentia[dask]" ({error})') from None
+    cluster: Any = nullcontext(given)
+    dask: Any = distributed  # which has no types
+    if given.startswith("local:"):
+        cluster = dask.LocalCluster(
+            n_workers=int(given.removeprefix("local:")),
+            threads_per_worker=1,
+            dashboard_address=":0",
+            silence_logs=50,
+        )
+    try:
+        with cluster as where, dask.Client(where, timeout=30):
+            yield
+    except OSError as error:
+        raise ValueError(f"--dask {given}: no cluster answers there ({error})") from None
 
 
 def flag_words(options: Any) -> list[str]:
@@ -286,37 +322,29 @@ def _check_view(opened: LoadedData, view: str, flag: str) -> str:
 # --------------------------------------------------------------------------------------------- methods
 
 
-#: Flags of verbs that somebody may have meant.
-_VERB_FLAGS = [
-    *("--labels", "--output", "--method", "--C", "--kernel", "--log", "--probability", "--no-probability"),
-    *("--report", "--no-report", "--no-quality", "--threads", "--force", "--json", "--list", "--repair"),
-    *("--id", "--views", "--layer", "--use-rep", "--ignore", "--transpose", "--features-from-labels"),
-    *(
-        "--approx",
-        "--factors",
-        "--std",
-        "--quiet",
-        "--values",
-        "--all-values",
-        "--fill-gaps",
-        "--covariates",
-        "--adjust",
-        "--groups",
-        "--time",
-    ),
-]
+def read_flags(
+    entry: Entry, flags: Mapping[str, str], known: Mapping[str, Entry], options: Any
+) -> dict[str, Any]:
+    """Parameters of a method out of flags without dashes; refuse what is none, of no method at all too.
 
-
-def read_flags(entry: Entry, flags: Mapping[str, str], known: Mapping[str, Entry]) -> dict[str, Any]:
-    """Parameters of a method out of flags without dashes; refuse what is none, of no method at all too."""
+    Those of the verb's `options` may have been meant.
+    """
     given = {f"--{name.replace('_', '-')}": text for name, text in flags.items()}
     method_flags = {flag for other in known.values() for flag in other.parameters()}
     strange = next((flag for flag in given if flag not in entry.parameters()), None)
     if strange is not None and strange not in method_flags:
-        near = get_close_matches(strange, [*sorted(method_flags), *_VERB_FLAGS], 1)
+        own = ["--labels", "--output", "--list", "--quiet", "--no-probability", *_list_flags(options)]
+        near = get_close_matches(strange, [*sorted(method_flags), *own], 1)
         hint = f" Did you mean {near[0]}?" if near else ""
         raise ValueError(f'Unknown option: "{strange}".{hint}')
     return entry.read(given)
+
+
+def _list_flags(options: Any) -> Iterator[str]:
+    """The flags of a dataclass of options, and of those inside it."""
+    for field in fields(options):
+        value = getattr(options, field.name)
+        yield from _list_flags(value) if is_dataclass(value) else [f"--{field.name.replace('_', '-')}"]
 
 
 def make_table(*headings: str) -> Table:

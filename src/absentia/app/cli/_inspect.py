@@ -8,15 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from absentia.app._terminal import escape_text, format_command, out, say, say_json, show_warning
-from absentia.app.cli._flags import (
-    DATA_HELP,
-    JSON,
-    CovariatesFlag,
-    LabelledReadOptions,
-    LabelsFlag,
-    flag_words,
-    make_table,
-)
+from absentia.app.cli import _flags as flag
 
 # isort: split
 from cyclopts import Parameter
@@ -30,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def inspect(
-    data: Annotated[Path, Parameter(help=f"{DATA_HELP} Or a model written by absentia fit.")],
+    data: Annotated[Path, Parameter(help=f"{flag.DATA_HELP} Or a model written by absentia fit.")],
     /,
     *,
-    labels: LabelsFlag = None,
-    covariates: CovariatesFlag = (),
-    source: LabelledReadOptions = LabelledReadOptions(),  # noqa: B008 - it is frozen
-    json: JSON = False,
+    labels: flag.Labels = None,
+    covariates: flag.Covariates = (),
+    source: flag.LabelledReadOptions = flag.LabelledReadOptions(),  # noqa: B008 - it is frozen
+    json: flag.JSON = False,
 ) -> None:
     """Show what is there: views, columns, who has what, why, labels, what is worth a warning; or a model.
 
@@ -81,14 +73,14 @@ def _suggest_command(
     path: Path,
     labels_flag: str,
     covariates: Sequence[str],
-    source: LabelledReadOptions,
+    source: flag.LabelledReadOptions,
     loaded: LoadedData,
     labels: Labels,
 ) -> str:
     """Return a line with the command that learns these labels, or with the reason why ``fit`` would not."""
     from absentia.app.cli._data import explain_refusal
 
-    arguments = [str(path), "--labels", labels_flag, *flag_words(source)]
+    arguments = [str(path), "--labels", labels_flag, *flag.flag_words(source)]
     covariates_words = ["--covariates", *covariates] if covariates else []
     if labels.kind == "multilabel":
         return f"next:  {format_command('compare', *arguments, '-o', 'compared')}"
@@ -118,7 +110,7 @@ def _show_data(path: Path, loaded: LoadedData, labels: Labels | None) -> None:
 
 def _make_view_table(data: Presence, labels: Labels | None) -> Table:
     """A row for each view, how many samples have it and what its columns are, and one for the labels."""
-    table = make_table("view", "samples", "present", "columns")
+    table = flag.make_table("view", "samples", "present", "columns")
     for name, present in zip(data.names, data.observed.T, strict=True):
         share = f"{present.mean():.0%}" if len(present) else "-"
         count = f"{present.sum()} of {len(present)}"
@@ -150,7 +142,7 @@ def _describe_columns(data: Any, name: str) -> str:
 def _make_pattern_table(data: Presence, max_patterns: int = 10) -> Table:
     """A row for each set of views that samples have, the most frequent first."""
     patterns, counts = data.patterns()
-    table = make_table("samples", "share", "have")
+    table = flag.make_table("samples", "share", "have")
     table.title, table.title_justify = "patterns", "left"
     for pattern, count in list(zip(patterns, counts, strict=True))[:max_patterns]:
         present = [name for name, has in zip(data.names, pattern, strict=True) if has]
@@ -164,7 +156,7 @@ def _make_pattern_table(data: Presence, max_patterns: int = 10) -> Table:
 
 def _show_absence(absence: Absence) -> None:
     """Print how well it can be told who lacks which view, where it can be, and what that means."""
-    table = make_table("view", "absent", "told from", "AUC", "95% interval", "p, corrected")
+    table = flag.make_table("view", "absent", "told from", "AUC", "95% interval", "p, corrected")
     table.title, table.title_justify = "why absent", "left"
     for row in absence.notable.to_dict("records"):
         numbers = [f"{row['AUC']:.2f}", f"{row['low']:.2f} to {row['high']:.2f}"]
@@ -243,7 +235,7 @@ def _show_model(path: Path, description: dict[str, Any], json: bool) -> None:
         say_json(description)
         return
     say(f"[bold]{escape(str(path))}[/]  a model: {escape_text(str(description['class']))}")
-    table = make_table("", "")
+    table = flag.make_table("", "")
     table.show_header = False
     for field, value in description.items():
         if field not in ("class", "features") and value not in (None, [], {}):

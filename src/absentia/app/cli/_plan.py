@@ -82,7 +82,7 @@ def plan(
     if output is not None:
         _write(table, output, printed)
     if json:
-        rows = table.assign(id=table["id"].astype(str)).replace(float("inf"), None).to_dict("records")
+        rows = table.assign(id=table["id"].astype(str)).to_dict("records")
         document = {"plan": rows, "notes": notes, "summary": _sum_up(table)}
         return say_json(document | ({} if output is None else {"table": str(output)}))
     if not printed:

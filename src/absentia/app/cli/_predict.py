@@ -16,16 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 from absentia.app._checks import MAX_PROCESSES, STANDARD_OUTPUT, check_coverage, check_number, check_table
 from absentia.app._progress import step_bar
 from absentia.app._terminal import err, escape_text, out, say_json, say_paths
-from absentia.app.cli._dask import check_dask, start_dask
-from absentia.app.cli._flags import (
-    DATA_HELP,
-    JSON,
-    DaskFlag,
-    Force,
-    ReadOptions,
-    Threads,
-    container_endings,
-)
+from absentia.app.cli import _flags as flag
 from absentia.app.cli._unfinished import Block, Unfinished, hash_inputs, keep_unfinished
 
 # isort: split
@@ -38,8 +29,8 @@ if TYPE_CHECKING:
     from absentia.tasks import Task
 
 _NEW = Parameter(
-    help=f"{DATA_HELP} Views that all new samples lack may be left out. For a model of kernels an .npz "
-    "file with K (views x new x training samples), ids and column_ids."
+    help=f"{flag.DATA_HELP} Views that all new samples lack may be left out. For a model of kernels an "
+    ".npz file with K (views x new x training samples), ids and column_ids."
 )
 _BLOCK_BYTES = 32 * 2**20  # of kernels at a time when samples are predicted
 _MAX_ROWS = 4096
@@ -52,12 +43,12 @@ def predict(
     /,
     *,
     output: Annotated[Path, Parameter(alias="-o", allow_leading_hyphen=True)],
-    source: ReadOptions = ReadOptions(),  # noqa: B008 - it is frozen
+    source: flag.ReadOptions = flag.ReadOptions(),  # noqa: B008 - it is frozen
     coverage: float | None = None,
-    dask: DaskFlag = None,
-    json: JSON = False,
-    threads: Threads = None,
-    force: Force = False,
+    dask: flag.Dask = None,
+    json: flag.JSON = False,
+    threads: flag.Threads = None,
+    force: flag.Force = False,
 ) -> None:
     """Classify new samples from the views they have and write a table.
 
@@ -84,9 +75,9 @@ def predict(
     """
     check_number("--threads", threads, 1, MAX_PROCESSES)
     check_coverage(coverage)
-    check_dask(dask)
+    flag.check_dask(dask)
     printed = output == STANDARD_OUTPUT
-    check_table(output, [model, new], (".csv", ".parquet", *container_endings(new)), json, force)
+    check_table(output, [model, new], (".csv", ".parquet", *flag.container_endings(new)), json, force)
     from absentia import files
     from absentia.core import limit_threads
 
@@ -94,7 +85,7 @@ def predict(
     _check_calibration(model, fitted, coverage)
     remembered = files.read_state(model)[1]["about"].get("reading")
     source = replace(source, chunks=dask is not None)
-    with start_dask(dask), limit_threads(threads, len(fitted.classifier.ids_)):
+    with flag.start_dask(dask), limit_threads(threads, len(fitted.classifier.ids_)):
         data = read_samples(fitted, new, source, remembered, model)
         rows = _count_block_rows(fitted)
         several = getattr(data, "chunked", False) or len(data) > rows
@@ -187,14 +178,14 @@ def load_model(path: Path) -> Model:
 
 
 def read_samples(
-    fitted: Model, new: Path, source: ReadOptions, remembered: Any, model: Path
+    fitted: Model, new: Path, source: flag.ReadOptions, remembered: Any, model: Path
 ) -> Views | KernelViews:
     """New samples as the call says, and as the model remembers that those of training were read."""
     return _as_trained(fitted, *_read_new(fitted, model, new, source, remembered), new)
 
 
 def _read_new(
-    fitted: Model, model: Path, new: Path, source: ReadOptions, remembered: Any
+    fitted: Model, model: Path, new: Path, source: flag.ReadOptions, remembered: Any
 ) -> tuple[Views | KernelViews, Views | None]:
     """New samples, and the covariates that the model adjusts them for, if it does."""
     from absentia import files
@@ -324,7 +315,7 @@ def _predict_blocks(
     model, data = _condense(model, data, kept)
     make = partial(_by_block, model, data, coverage, rows)
     blocks = make(0) if kept is None else kept.iterate_blocks(make)
-    if output.suffix in container_endings(new):
+    if output.suffix in flag.container_endings(new):
         return _write_container(output, model, data, coverage, blocks, new)
     return _write_table(output, model, coverage, blocks)
 

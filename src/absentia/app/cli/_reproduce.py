@@ -126,14 +126,15 @@ def _run(
 def _finish(summary: Summary, quick: bool, output: Path) -> None:
     """The page, twice, and what it says."""
     from absentia import papers
-    from absentia.app import report
+    from absentia.app.report import save
+    from absentia.app.report.reproduction import render_reproduction
 
     experiment = summary.experiment
     picture = f"{experiment.name}.svg" if experiment.chart else ""
     if picture:
         _write(output / picture, papers.chart_svg(summary))
     text = _write(output / f"{experiment.name}.md", papers.markdown(summary, quick, picture))
-    page = report.save(report.render_reproduction(summary, quick), output / f"{experiment.name}.html")
+    page = save(render_reproduction(summary, quick), output / f"{experiment.name}.html")
     for failure in summary.failures[:3]:
         say(escape_text(f"failed: {failure}"))
     say(f"[bold]{escape_text(summary.verdict)}[/]")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, astuple, fields, is_dataclass, replace
+from dataclasses import asdict, astuple, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -194,17 +194,18 @@ def write_results(study: Study, json: bool = False, mix: PatternMix | None = Non
     from absentia.app import report
 
     comparison, weighted = Comparison(study), None if mix is None else study.weigh_patterns(mix)
+    comparison.results = results = replace(comparison.results, weighted=weighted)
     page, table = study.folder / PAGE, study.folder / TABLE
     content = comparison.table().to_csv().encode()
-    report.save(report.render_comparison(replace(comparison.results, weighted=weighted)), page)
+    report.save(report.render_comparison(results), page)
     write_atomically(table, lambda file: file.write(content))
     if json:
-        return say_json(_as_json(comparison) | _mix_as_json(weighted))
-    recommendation = comparison.results.recommendation
+        return say_json(_as_json(comparison))
+    recommendation = results.recommendation
     say(f"[bold]{escape_text(recommendation.headline)}[/]")
     for sentence in recommendation.details:
         say(escape_text(sentence))
-    learning = comparison.results.learning_curve
+    learning = results.learning_curve
     for sentence in learning.sentences if learning else ():
         say(escape_text(sentence))
     out.print(_ranking_table(comparison))
@@ -222,13 +223,13 @@ def _as_json(comparison: Comparison) -> dict[str, Any]:
     """For programs."""
     results = comparison.results
     recommendation = results.recommendation
-    table = comparison.table().reset_index().astype(object)
-    return {
+    table, weighted = comparison.table().reset_index().astype(object), results.weighted
+    document = {
         "sentence": recommendation.headline,
         "details": list(recommendation.details),
         "recommended": recommendation.recommended,
         "shown": recommendation.shown,
-        "expected": None if recommendation.expected is None else asdict(recommendation.expected),
+        "expected": recommendation.expected,
         "default": recommendation.default,
         "beyond default": recommendation.beyond_default,
         "winner": recommendation.winner,
@@ -237,17 +238,13 @@ def _as_json(comparison: Comparison) -> dict[str, Any]:
         "trials": {"done": results.done, "wanted": results.wanted},
         "groups": comparison.study.data.data.n_groups,
         "methods": table.where(table.notna(), None).to_dict("records"),
-        "learning curve": _as_plain(results.learning_curve),
+        "learning curve": results.learning_curve,
         "page": str(comparison.study.folder / PAGE),
     }
-
-
-def _mix_as_json(weighted: MixScores | None) -> dict[str, Any]:
-    """Scores under another mix of patterns, for programs."""
-    if weighted is None:
-        return {}
-    whole = {"sentences": list(weighted.sentences), "unknown share": weighted.unknown}
-    return {"patterns": _as_plain(weighted) | whole}
+    if weighted is not None:
+        more = {"sentences": list(weighted.sentences), "unknown share": weighted.unknown}
+        document["patterns"] = {**vars(weighted), **more}
+    return document
 
 
 def _mix_table(weighted: MixScores) -> Table:
@@ -260,17 +257,6 @@ def _mix_table(weighted: MixScores) -> Table:
         change = f"{100 * row.change.value:+.1f}" if metric.share else f"{row.change.value:+.3g}"
         table.add_row(escape_text(row.method), metric.format(row.here), value, f"{low} to {high}", change)
     return table
-
-
-def _as_plain(value: Any) -> Any:
-    """Results as dicts, lists, texts and finite numbers."""
-    if is_dataclass(value):
-        return {field.name: _as_plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, tuple):
-        return _as_plain(value._asdict()) if hasattr(value, "_asdict") else [_as_plain(x) for x in value]
-    if isinstance(value, dict):
-        return {key: _as_plain(x) for key, x in value.items()}
-    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def _ranking_table(comparison: Comparison) -> Table:

@@ -6,7 +6,7 @@ a table of a paper (our numbers beside the published ones).
 
 A page is a list of sections. Each is a function of the report's plain data (:class:`CompletionStory`,
 :class:`MatrixStory`, :class:`ClassificationStory`, :class:`NumbersStory`, :class:`SurvivalStory`, the
-results of a comparison or a reproduction); none knows of estimators.
+results of a comparison or, in :mod:`.reproduction`, of a table); none knows of estimators.
 """
 
 from absentia.app.report._classification import ClassificationStory, render_classification
@@ -15,5 +15,4 @@ from absentia.app.report._completion import CompletionStory, describe_intervals,
 from absentia.app.report._matrix import MatrixStory, render_matrix
 from absentia.app.report._page import save
 from absentia.app.report._regression import NumbersStory, render_numbers
-from absentia.app.report._reproduction import render_reproduction
 from absentia.app.report._survival import SurvivalStory, render_survival

@@ -26,9 +26,12 @@ from absentia.app.report._page import (
     Section,
     bar_cell,
     few_row,
+    get_paragraphs,
+    get_words,
     heading,
     make_bar_table,
     make_method_table,
+    make_section,
     make_table,
     name_cell,
     note,
@@ -62,19 +65,6 @@ _MAX_MISTAKES = 200
 _MAX_FEATURES = 10
 _MAX_CANDIDATES = 10
 _SHARES = {share: f"{100 * share:.0f}%" for share in (0, 0.25, 0.5, 0.75, 1)}
-_READING = {
-    "Out of fold": "The samples were dealt into groups; each group was classified by a model that had "
-    "not seen it, down to its scales, kernel widths, C and calibration. The model in the file has "
-    "learned from all of them. New samples from elsewhere (another clinic, another writer) may fare "
-    "worse.",
-    "Two baselines": "The averaged kernel SVM gives every view the same weight and reads an absent view "
-    "as zero; it is hard to beat. The most frequent class is what one predicts without looking.",
-    "Weights": "A weight says how much a view's kernel counts in the sum. Views that hold the same "
-    "information share it or one takes it all: a small weight does not mean that a view is uninformative "
-    "on its own.",
-    "Few samples": "Accuracies come with 95% intervals where there is room. Rows marked few rest on "
-    f"fewer than {FEW_SAMPLES} samples and may be luck.",
-}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -198,15 +188,10 @@ def _make_accuracy_section(story: ClassificationStory) -> Section:
     columns = ["Balanced accuracy", "95% interval", "Accuracy"]
     values = {name: score.value for name, score in scores.items()}
     table = make_method_table("Balanced accuracy", columns, values, describe)
-    lead = (
-        "Every sample was classified once by a model that had not seen it; the baselines had the same "
-        "folds. Balanced accuracy is the share of samples that is right, mean over classes; accuracy is "
-        "that of all samples, in which large classes count most."
-    )
     blocks = [table, sentences(_compare_with_baselines(story))]
     if story.used:
         blocks.append(note(f"Used: {story.used}."))
-    return Section("accuracy", "Accuracy", "How often it is right", lead, blocks)
+    return make_section("classification.accuracy", blocks)
 
 
 def _compare_with_baselines(story: ClassificationStory) -> Iterator[str]:
@@ -256,12 +241,7 @@ def _make_classes_section(story: ClassificationStory) -> Section:
         note(f"Rows are the truth, columns what was predicted. {describe_confusion(counts)}"),
         make_confusion_table(counts, story.classes),
     ]
-    lead = (
-        f"Out of fold, by {story.method}. Recall is the share of a class that was found; precision is "
-        "the share right among those predicted to be of the class; AUC is the area under the ROC curve "
-        "of the class against the rest, 0.5 by chance."
-    )
-    return Section("classes", "By class", "Results by class", lead, blocks)
+    return make_section("classification.classes", blocks, method=story.method)
 
 
 def make_confusion_table(counts: Array, classes: Sequence[str]) -> Markup:
@@ -363,8 +343,7 @@ def _make_mistakes_section(story: ClassificationStory) -> Section:
     """The samples that were classified wrongly: the surest ones."""
     wrong, scores, measure = _order_mistakes(story)
     if not len(wrong):
-        lead = "None: every sample was classified rightly out of fold."
-        return Section("mistakes", "Mistakes", "Mistakes", lead)
+        return make_section("classification.mistakes", lead=get_words("classification.mistakes.none"))
     rows = []
     for i, values in zip(wrong[:_MAX_MISTAKES].tolist(), scores.tolist(), strict=False):
         labels = (story.classes[story.truth[i]], story.classes[story.predicted[i]])
@@ -379,11 +358,10 @@ def _make_mistakes_section(story: ClassificationStory) -> Section:
         *([f"{measure.capitalize()} of predicted", "of true"] if measure else []),
         Column("Views present", numeric=False),
     ]
-    lead = f"{format_number(len(wrong))} of {story.n_samples} samples were classified wrongly out of fold."
-    if measure:
-        lead += " The surest mistakes come first: if labels are wrong, these are the ones to look at."
-    table = make_table("Mistakes", columns, rows, "mistakes")
-    return Section("mistakes", "Mistakes", "Mistakes", lead, [table, _explain_mistakes(story, wrong)])
+    blocks = [make_table("Mistakes", columns, rows, "mistakes"), _explain_mistakes(story, wrong)]
+    surest = get_words("classification.mistakes.surest") if measure else ""
+    n_wrong, n = format_number(len(wrong)), story.n_samples
+    return make_section("classification.mistakes", blocks, wrong=n_wrong, n=n, surest=surest)
 
 
 def _order_mistakes(story: ClassificationStory) -> tuple[Array, Array, str]:
@@ -412,10 +390,7 @@ def _explain_mistakes(story: ClassificationStory, wrong: Array) -> Markup:
         words.append(f"Here are {_MAX_MISTAKES} of them.")
     proba = story.probabilities
     if proba is not None and (proba[wrong].argmax(axis=1) != story.predicted[wrong]).any():
-        rule = story.rule or (
-            "with the highest score, to which the probabilities, calibrated class by class, may give "
-            "less than to another"
-        )
+        rule = story.rule or get_words("classification.mistakes.rule")
         words.append(f"What is predicted is the class {rule}.")
     return note(" ".join([*words, "Dots stand for the views, in the order of the strips below."]))
 
@@ -470,14 +445,10 @@ def _make_features_section(story: ClassificationStory) -> Section | None:
         for view, feature, value in top
     ]
     of_parts = f"; {story.importance_of}" if story.importance_of else ""
-    lead = (
-        f"{len(top)} of {len(story.importance)} features of the model in the file, the largest set to "
-        f"1{of_parts}. Features that go together share importance: one that is not here may be as "
-        "informative."
-    )
     columns: Columns = ["Feature", Column("View", numeric=False), "Importance"]
     table = make_bar_table("Features that count most", columns, rows, "patterns features")
-    return Section("features", "Features", "Features that count most", lead, [table])
+    n = len(story.importance)
+    return make_section("classification.features", [table], n_top=len(top), n=n, of_parts=of_parts)
 
 
 def _make_weights_section(story: ClassificationStory) -> Section | None:
@@ -490,11 +461,8 @@ def _make_weights_section(story: ClassificationStory) -> Section | None:
         share = format_percent(int(has.sum()), story.n_samples)
         rows.append((Row([name_cell(name), f"{weight:.3f}", share]), weight))
     table = make_bar_table("Weights", ["View", "Weight", "Samples with it"], rows, "patterns weights")
-    lead = "The weight of every view's kernel in the sum that classifies"
-    if len(weights) > 1:
-        lead += ", mean of the classes, each of which has a machine of its own"
-    lead += ". A weight of zero means the view is not read."
-    return Section("weights", "Weights", "Which views count", lead, [table])
+    mean = ", mean of the classes, each of which has a machine of its own" if len(weights) > 1 else ""
+    return make_section("classification.weights", [table], mean=mean)
 
 
 # --------------------------------------------------------------------------------------------- measure next
@@ -505,27 +473,15 @@ def _make_next_section(story: ClassificationStory) -> Section | None:
     n_lacking = int((~story.observed.all(axis=1)).sum())
     if not n_lacking or (story.gains is None and not story.why_no_gains):
         return None
-    names = ("next", "Measure next", "What to measure next")
     if not story.gains:
         why = story.why_no_gains or "no sample that lacks a view could be lent one"
-        return Section(*names, f"Not computed: {why}.")
+        return Section("next", "Measure next", "What to measure next", f"Not computed: {why}.")
     n_tried = len({gain.sample for gain in story.gains})
     tried = f"the {format_number(n_tried)} least certain of {n_lacking} samples"
     if n_tried == n_lacking:
         tried = f"all {format_number(n_tried)} samples"
-    lead = (
-        "How much more probable the right class of a sample would be with one more view. Similar samples "
-        "that have the view lent their values, each counting by how well its classes go with those that "
-        "the sample may have; the gain is the expected rise of the probability of the right class, in "
-        f"percentage points. Tried on {tried} that lack a view, out of fold."
-    )
-    words = (
-        "Gains are what the model expects of itself; of seven public sets 60 to 100% came true. A "
-        "gain below zero means that the view would raise doubts. absentia plan weighs gains against costs, "
-        "for all samples."
-    )
-    blocks = [_make_gain_table(story, story.gains), *_make_sample_gains(story, story.gains), note(words)]
-    return Section(*names, lead, blocks)
+    blocks = [_make_gain_table(story, story.gains), *_make_sample_gains(story, story.gains)]
+    return make_section("classification.next", blocks, tried=tried)
 
 
 def _make_gain_table(story: ClassificationStory, gains: Sequence[Gain]) -> Markup:
@@ -601,12 +557,8 @@ def _make_calibration_section(story: ClassificationStory) -> Section | None:
     if any(n < FEW_SAMPLES for n, _, _ in dots):
         words += f" Hollow dots are groups of fewer than {FEW_SAMPLES} samples."
     words += " A sample without a usable view gets the frequencies of the classes."
-    lead = (
-        f"Samples in groups by {described}, out of fold, against how many of a group came true. On the "
-        "dashed line a probability means what it says; below it, probabilities are too high, above it "
-        f"too low. On average it is off by {100 * error:.1f} points (the expected calibration error)."
-    )
-    return Section("calibration", "Calibration", "Calibration", lead, [chart, note(words)])
+    blocks = [chart, note(words)]
+    return make_section("classification.calibration", blocks, described=described, error=100 * error)
 
 
 def _draw_bin(frame: Frame, n: int, mean: float, share: float, ends: tuple[float, float]) -> Markup:
@@ -616,6 +568,7 @@ def _draw_bin(frame: Frame, n: int, mean: float, share: float, ends: tuple[float
 
 
 def _make_reading(story: ClassificationStory) -> Section:
-    has_weights = story.weights is not None
-    paragraphs = {key: words for key, words in _READING.items() if key != "Weights" or has_weights}
+    paragraphs = get_paragraphs("classification.reading", few=FEW_SAMPLES)
+    if story.weights is None:
+        del paragraphs["Weights"]
     return make_reading_section(paragraphs, story.facts)

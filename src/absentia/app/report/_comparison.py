@@ -1,14 +1,10 @@
 """The page about a comparison: which method to take, how sure that is, and all numbers."""
 
 import math
+from typing import Any
 
-from absentia.app.report._comparison_details import (
-    make_confusion_section,
-    make_contrasts_section,
-    make_groups_section,
-    make_mix_section,
-    make_rates_section,
-)
+from absentia.app.report._comparison_details import make_detail_sections
+from absentia.app.report._drawing import Axis, fit_axis, make_interval_table
 from absentia.app.report._format import (
     DASH,
     ScoreFormat,
@@ -18,8 +14,6 @@ from absentia.app.report._format import (
     format_percent,
     format_probability,
 )
-from absentia.app.report._intervals import Axis, fit_axis, make_interval_table
-from absentia.app.report._learning_curve import make_learning_curve_section
 from absentia.app.report._page import (
     Cell,
     Column,
@@ -27,7 +21,11 @@ from absentia.app.report._page import (
     Row,
     Section,
     best_cell,
+    get_paragraphs,
+    get_words,
     heading,
+    interval_column,
+    make_section,
     make_table,
     name_cell,
     note,
@@ -47,34 +45,6 @@ _RANKING_KEY = Markup(
     '<span><i class="key upright-line"></i>the simplest</span></p>'
 )
 _DIFFERENCE_KEY = Markup('<p class="legend"><span><i class="key region"></i>practically nil</span></p>')
-_COMPLETION = {
-    "Rounds of hiding": "Sample–view pairs that had been observed were hidden again and again, and "
-    "completed from the rest. All methods had the same ones to complete. If views are absent for a "
-    "reason of their own, those that are truly absent may be harder."
-}
-_PREDICTION = {
-    "Held-out folds": "Samples were dealt into folds again and again. A method learned from all folds "
-    "but one, everything estimated and chosen anew, and was measured on the one it had not seen. All "
-    "methods had the same folds."
-}
-_READING = {
-    "Intervals and p values": "Training sets overlap, so scores of folds are not independent and the "
-    "plain t test finds too much. The corrected resampled t test allows for that. Holm's adjustment "
-    "allows for looking at many methods: some would seem better by luck alone.",
-    "Practically the same": "Differences up to the region of equivalence are too small to matter, "
-    "whatever their p value. The probabilities of worse, same and better weigh the same folds; “not "
-    "shown to be better” is not “shown to be the same”.",
-    "What is shown, and what to do": "Shown to be better is what the tests say, at the 5% level. One "
-    "method has to be taken all the same: recommended is the one that is expected to lose least on new "
-    "samples. What is expected is the measured difference, drawn towards what was known before the "
-    "comparison (how methods did on other small cohorts, where that is known, else no difference), the "
-    "more so the less the folds agree. Of methods within the region of equivalence of the best, the "
-    "default is taken if it is one of them, else the cheapest.",
-    "Failures": "A fit that failed has no score. A method that failed now and then is compared where it "
-    "did not, which may flatter it; one that always failed stands at the end of the table with its error.",
-    "What this cannot say": "The best of many is likely to look better here than on new samples, and "
-    "samples from elsewhere may fare worse. Patterns with few samples say little.",
-}
 
 
 def render_comparison(results: ComparisonResults) -> str:
@@ -82,12 +52,7 @@ def render_comparison(results: ComparisonResults) -> str:
     sections = [
         _make_ranking_section(results),
         _make_differences_section(results),
-        make_groups_section(results),
-        make_mix_section(results),
-        make_contrasts_section(results),
-        make_rates_section(results),
-        make_learning_curve_section(results),
-        make_confusion_section(results),
+        *make_detail_sections(results),
         make_presence_section(results),
         _make_completion_section(results),
         _make_table_section(results),
@@ -98,7 +63,7 @@ def render_comparison(results: ComparisonResults) -> str:
         results,
         _list_figures(results),
         sections,
-        sheet="comparison.css",
+        sheets=["comparison.css"],
         head="verdict.html.j2",
         progress=f"{format_number(results.done)} of {format_count(results.wanted, 'trial')}",
     )
@@ -158,13 +123,8 @@ def _make_ranking_section(results: ComparisonResults) -> Section | None:
     if unranked := _list_unranked(results):
         blocks += [heading("Without a score"), *unranked]
     rounds = _describe_rounds(results)
-    lead = f"A dot is the mean over all {rounds}, the line through it its 95% interval."
-    if results.differences:
-        lead += (
-            " Where intervals overlap, the order may be luck: the next section compares methods on the "
-            f"same {rounds}, which says more."
-        )
-    return Section("ranking", "Ranking", "Ranking", lead, blocks)
+    more = get_words("comparison.ranking.more", rounds=rounds) if results.differences else ""
+    return make_section("comparison.ranking", blocks, rounds=rounds, more=more)
 
 
 def _describe_rounds(results: ComparisonResults) -> str:
@@ -190,11 +150,7 @@ def _make_ranking(results: ComparisonResults) -> list[Markup]:
             fmt.format_interval(span),
         ]
         drawn.append(Row(cells, kind))
-    columns: Columns = [
-        "Method",
-        Column(metric.name, note=fmt.direction),
-        Column("95% interval", css="between", full=f"{metric.name}, 95% interval"),
-    ]
+    columns: Columns = ["Method", Column(metric.name, note=fmt.direction), interval_column(metric.name)]
     simplest = spans[results.verdict.simplest].value if results.verdict.simplest in spans else None
     table = make_interval_table(
         axis,
@@ -236,9 +192,9 @@ def _make_completion_section(comparison: ComparisonResults) -> Section | None:
     results = comparison.completion
     if results is None:
         return None
-    lead = " ".join([results.verdict.headline, *results.verdict.details])
+    details = " ".join([results.verdict.headline, *results.verdict.details])
     blocks = _make_ranking(results) + _list_unranked(results)
-    return Section("completion", "Completion", "How well hidden cells are completed", lead, blocks)
+    return make_section("comparison.completion", blocks, lead=details)
 
 
 # --------------------------------------------------------------------------------------------- differences
@@ -256,7 +212,7 @@ def _make_differences_section(results: ComparisonResults) -> Section | None:
     columns: list[str | Column] = [
         "Method",
         Column("Difference", note=fmt.unit),
-        Column("95% interval", css="between", full="Difference, 95% interval"),
+        interval_column("Difference"),
         *(Column(name, note="probability") for name in ("Worse", "Same", "Better")),
         Column("p", note="Holm", full="p, Holm"),
         Column("Expected", note=fmt.unit, title="The difference to expect on new samples"),
@@ -264,19 +220,10 @@ def _make_differences_section(results: ComparisonResults) -> Section | None:
     label, file = f"Differences to {simplest}", "differences to the simplest"
     shaded = f"--from:{axis.place(-region)}%;--to:{axis.place(region)}%"
     table = make_interval_table(axis, label, columns, rows, "gaps", base=0.0, style=shaded, file=file)
-    lead = (
-        f"Every method against {simplest} on the same {_describe_rounds(results)}, in {metric.name}; to "
-        f"the right is better. In the shaded region, up to {_describe_region(fmt, region)} either way, "
-        "a difference is practically nil."
-    )
-    methods = "method" if len(rows) == 1 else "methods"
-    words = (
-        "p, Holm: how often a difference as large would come about if there were none, corrected for the "
-        f"overlap of training sets and for comparing {len(rows)} {methods} at once. Expected: the "
-        "difference drawn towards what was known before, on which the recommendation rests."
-    )
-    blocks = [_DIFFERENCE_KEY, table, note(words)]
-    return Section("differences", "Differences", "Is it better than the simplest?", lead, blocks)
+    methods = f"{len(rows)} {'method' if len(rows) == 1 else 'methods'}"
+    given: dict[str, Any] = {"rounds": _describe_rounds(results), "region": _describe_region(fmt, region)}
+    given |= {"simplest": simplest, "fmt": fmt, "methods": methods}
+    return make_section("comparison.differences", [_DIFFERENCE_KEY, table], **given)
 
 
 def _describe_region(fmt: ScoreFormat, region: float) -> str:
@@ -326,7 +273,7 @@ def _make_table_section(results: ComparisonResults) -> Section:
     columns: list[str | Column] = ["Method"]
     for metric in results.metrics:
         columns.append(Column(metric.name, note=ScoreFormat(metric).direction, title=metric.words))
-        columns.append(Column("95% interval", css="between", full=f"{metric.name}, 95% interval"))
+        columns.append(interval_column(metric.name))
     columns += [
         Column("CPU", note="s a fit", full="CPU seconds a fit"),
         Column("Memory", note="MB", full="Memory, MB"),
@@ -362,5 +309,6 @@ def _list_notes(row: MethodRow) -> list[str]:
 
 
 def _make_reading(results: ComparisonResults) -> Section:
-    rounds = _COMPLETION if results.task == "completion" else _PREDICTION
-    return make_reading_section(rounds | _READING, results.facts, "How it was done")
+    rounds = get_paragraphs(f"comparison.{'completed' if results.task == 'completion' else 'predicted'}")
+    paragraphs = rounds | get_paragraphs("comparison.reading")
+    return make_reading_section(paragraphs, results.facts, "How it was done")

@@ -1,11 +1,19 @@
-"""More about a comparison: by missing pattern, view by view, over missing rates, confusion."""
+"""More about a comparison: by pattern, view by view, over missing rates, confusion, learning curves."""
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from absentia.app.report._classification import describe_confusion, make_confusion_table
-from absentia.app.report._format import DASH, ScoreFormat, format_number, format_p_cell, shorten
-from absentia.app.report._intervals import fit_axis
+from absentia.app.report._drawing import Axis, fit_axis, make_interval_table
+from absentia.app.report._format import (
+    DASH,
+    ScoreFormat,
+    format_count,
+    format_number,
+    format_p_cell,
+    shorten,
+)
 from absentia.app.report._page import (
     N_COLOURS,
     Cell,
@@ -15,17 +23,35 @@ from absentia.app.report._page import (
     Section,
     draw_swatch,
     few_row,
+    get_words,
+    heading,
+    interval_column,
     make_scrollable,
+    make_section,
     make_table,
     name_cell,
     note,
     pattern_cell,
+    sentences,
 )
 from absentia.app.report._sections import FEW_NOTE, FEW_SAMPLES, describe_dots
-from absentia.core.svg import Frame, Markup, dot, element, fill, text
+from absentia.core.svg import Frame, Markup, dot, element, fill, line, round_ticks, text
+from absentia.experiment.learning_curve import LearningCurve, SampleCurve, ViewCurve
 from absentia.experiment.results import ComparisonResults, Contrast, Interval
 
 _SHIFT = 2.6  # pixels between lines, so that intervals at the same rate stand beside one another
+
+
+def make_detail_sections(results: ComparisonResults) -> list[Section | None]:
+    """About patterns, views, rates, training samples and classes; None of what was not asked for."""
+    return [
+        _make_groups_section(results),
+        _make_mix_section(results),
+        _make_contrasts_section(results),
+        _make_rates_section(results),
+        _make_learning_curve_section(results),
+        _make_confusion_section(results),
+    ]
 
 
 def _choose_methods(results: ComparisonResults, measured: Mapping[str, object]) -> list[str]:
@@ -46,7 +72,7 @@ def _count_methods(shown: Sequence[str], measured: Mapping[str, object]) -> str:
 # --------------------------------------------------------------------------------------- by missing pattern
 
 
-def make_groups_section(results: ComparisonResults) -> Section | None:
+def _make_groups_section(results: ComparisonResults) -> Section | None:
     """How well methods do for samples that have the same views; None if that was not measured."""
     fmt = ScoreFormat(results.group_metric or results.metric)
     measured = {method: None for group in results.patterns for method in group.scores}
@@ -64,14 +90,11 @@ def make_groups_section(results: ComparisonResults) -> Section | None:
     table = make_table(f"{fmt.metric.name} by missing pattern", columns, rows, "by-pattern", head=1)
     words = f"{FEW_NOTE} " if any(row.css for row in rows) else ""
     blocks = [table, note(f"{words}{describe_dots(results.names)}")]
-    lead = (
-        f"Samples that have the same views, and how well they fare out of fold: {fmt.metric.name}, "
-        f"{fmt.metric.words}; {fmt.direction}.{_count_methods(methods, measured)}"
-    )
-    return Section("by-pattern", "By missing pattern", "By missing pattern", lead, blocks)
+    count = _count_methods(methods, measured)
+    return make_section("comparison.by-pattern", blocks, fmt=fmt, count=count)
 
 
-def make_mix_section(results: ComparisonResults) -> Section | None:
+def _make_mix_section(results: ComparisonResults) -> Section | None:
     """Scores to expect in another mix of patterns; None if that was not asked for."""
     weighted = results.weighted
     if weighted is None or not weighted.scores:
@@ -97,24 +120,18 @@ def make_mix_section(results: ComparisonResults) -> Section | None:
         "Method",
         "Here",
         Column("Expected", note=weighted.metric.name),
-        Column("95% interval", css="between", full="Expected, 95% interval"),
+        interval_column("Expected"),
         Column("Change", note=changes.unit),
-        Column("95% interval", css="between", full="Change, 95% interval"),
+        interval_column("Change"),
     ]
-    words = (
-        "Scores of held-out samples, weighted to the new mix. It holds if samples that have the same views "
-        "are alike, now and then. Samples of all folds are scored together, so that scores here may differ "
-        "a little from the means of folds above."
-    )
-    blocks = [make_table("Scores in another mix of patterns", columns, rows, "mix"), note(words)]
-    lead = " ".join(weighted.sentences)
-    return Section("mix", "Other patterns", "If samples come with other views", lead, blocks)
+    table = make_table("Scores in another mix of patterns", columns, rows, "mix")
+    return make_section("comparison.mix", [table], lead=" ".join(weighted.sentences))
 
 
 # --------------------------------------------------------------------------------------------- view by view
 
 
-def make_contrasts_section(results: ComparisonResults) -> Section | None:
+def _make_contrasts_section(results: ComparisonResults) -> Section | None:
     """All views against all but one, and one alone against none; None if no view was measured."""
     contrasts = [c for view in results.views for c in (view.left_out, view.alone) if c is not None]
     if not contrasts:
@@ -132,19 +149,10 @@ def make_contrasts_section(results: ComparisonResults) -> Section | None:
     ]
     columns: list[str | Column] = ["View"]
     for words in ("Adds", "Alone"):
-        columns += [
-            Column(words, note=fmt.unit),
-            Column("95% interval", css="between", full=f"{words}, 95% interval"),
-            Column("p", full=f"{words}, p"),
-        ]
-    lead = (
-        f"With {results.views_with or results.verdict.recommended}, fitted anew each time, in "
-        f"{results.metric.name}; positive is better. Adds: all views against all but this one. Alone: "
-        "this view against none. Views that hold the same information stand in for one another: leaving "
-        "one out may cost nothing although each alone predicts well."
-    )
+        columns += [Column(words, note=fmt.unit), interval_column(words), Column("p", full=f"{words}, p")]
     blocks = [make_table("Contribution of each view", columns, rows, "worths")]
-    return Section("views", "Views", "Contribution of each view", lead, blocks)
+    method = results.views_with or results.verdict.recommended
+    return make_section("comparison.views", blocks, method=method, metric=results.metric.name)
 
 
 def _list_contrast(fmt: ScoreFormat, contrast: Contrast | None) -> list[str]:
@@ -160,7 +168,7 @@ def _list_contrast(fmt: ScoreFormat, contrast: Contrast | None) -> list[str]:
 _Rates = Mapping[str, Mapping[float, Interval]]
 
 
-def make_rates_section(results: ComparisonResults) -> Section | None:
+def _make_rates_section(results: ComparisonResults) -> Section | None:
     """Scores as more and more is hidden; None if that was not tried."""
     fmt = ScoreFormat(results.metric)
     scores: dict[str, dict[float, Interval]] = {}
@@ -182,11 +190,8 @@ def make_rates_section(results: ComparisonResults) -> Section | None:
     chart = _draw_rates(fmt, {method: scores[method] for method in methods}, rates)
     scrolled = make_scrollable(chart, "Chart over missing rates")
     charted = fill(template, scrolled, keys, _make_rate_table(fmt, scores, rates))
-    lead = (
-        "More and more of the observed sample–view pairs were hidden before learning; "
-        f"{fmt.metric.name}, {fmt.direction}.{_count_methods(methods, scores)}"
-    )
-    return Section("curves", "Missing rates", "When more is missing", lead, [charted])
+    count = _count_methods(methods, scores)
+    return make_section("comparison.curves", [charted], fmt=fmt, count=count)
 
 
 def _make_rate_table(fmt: ScoreFormat, scores: _Rates, rates: Sequence[float]) -> Markup:
@@ -208,49 +213,54 @@ def _draw_rates(fmt: ScoreFormat, scores: _Rates, rates: Sequence[float]) -> Mar
     """A line for each method, with intervals; marks keep off the edges, and one rate is in the middle."""
     intervals = [span for spans in scores.values() for span in spans.values()]
     axis = fit_axis(intervals, percent=fmt.metric.share)
-    first, last = rates[0], rates[-1]
-    room = (last - first) / 25 or 0.5
-    frame = Frame.make((720, 340), (first - room, last + room), (0.0, 100.0), (58.0, 16.0, 16.0, 46.0))
-    axes = frame.axes(
-        {rate: _format_rate(rate) for rate in rates},
-        {axis.place(tick): label for tick, label in axis.ticks.items()},
-        "hidden of what was observed",
-        shorten(fmt.metric.name, 40),
-        13,
-    )
+    room = (rates[-1] - rates[0]) / 25 or 0.5
+    chart = _ScoreChart.make(fmt, axis, (rates[0] - room, rates[-1] + room))
     lines = []
     for i, (method, spans) in enumerate(scores.items()):
         shift = (i - (N_COLOURS - 1) / 2) * _SHIFT
-        places, dots = [], []
-        for rate, span in spans.items():
-            value, low, high = (
-                frame.y(axis.place(end if math.isfinite(end) else span.value)) for end in span
-            )
-            places.append((round(frame.x(rate) + shift, 1), value))
-            dots.append(_draw_rate_dot(fmt, method, rate, span, places[-1], (low, high)))
+        places = [chart.place(rate, span.value, shift) for rate, span in spans.items()]
         path = "M" + "L".join(f"{x:g} {y:g}" for x, y in places)
-        line = element("path", element("title", method), d=path)
-        lines.append(element("g", line, *dots, class_=f"line c{i}"))
+        drawn = [element("path", element("title", method), d=path)]
+        for (x, y), (rate, span) in zip(places, spans.items(), strict=True):
+            late = x > 360  # in the right half words lie to the left
+            words = f"{shorten(method, 32)} {fmt.format_score(span.value)}"
+            place = (x - 9 if late else x + 9, max(y - 9, 14))
+            name = text(*place, words, "end" if late else "start", class_="told")
+            drawn.append(chart.draw_dot(f"{method}, {_format_rate(rate)} hidden", rate, span, shift, name))
+        lines.append(element("g", *drawn, class_=f"line c{i}"))
+    axes = chart.draw_axes({rate: _format_rate(rate) for rate in rates}, "hidden of what was observed")
     label = f"{fmt.metric.name} by the share that is hidden; the table below has the numbers"
-    return frame.draw(axes, *lines, label=label, role="group")
+    return chart.frame.draw(axes, *lines, label=label, role="group")
 
 
-def _draw_rate_dot(
-    fmt: ScoreFormat,
-    method: str,
-    rate: float,
-    span: Interval,
-    place: tuple[float, float],
-    interval: tuple[float, float],
-) -> Markup:
-    """A dot that can be pointed at and tabbed to; its words lie to the left in the right half."""
-    (x, y), score = place, fmt.format_score(span.value)
-    tip = f"{method}, {_format_rate(rate)} hidden: {fmt.metric.name} {score}"
-    tip += f"; 95% interval {fmt.format_interval(span)}"
-    late = x > 360
-    words = f"{shorten(method, 32)} {score}"
-    label = text(x - 9 if late else x + 9, max(y - 9, 14), words, "end" if late else "start", class_="told")
-    return dot(x, y, tip, 3.4, label, interval=interval, tabindex=0, role="img", aria_label=tip)
+@dataclass(frozen=True)
+class _ScoreChart:
+    """A chart of scores, upwards along `axis`, over numbers; dots can be pointed at and tabbed to."""
+
+    fmt: ScoreFormat
+    axis: Axis
+    frame: Frame
+
+    @classmethod
+    def make(cls, fmt: ScoreFormat, axis: Axis, span: tuple[float, float]) -> "_ScoreChart":
+        return cls(fmt, axis, Frame.make((720, 340), span, (0.0, 100.0), (58.0, 16.0, 16.0, 46.0)))
+
+    def place(self, number: float, score: float, shift: float) -> tuple[float, float]:
+        return round(self.frame.x(number) + shift, 1), self.frame.y(self.axis.place(score))
+
+    def draw_axes(self, ticks: Mapping[float, str], title: str) -> Markup:
+        scores = {self.axis.place(tick): label for tick, label in self.axis.ticks.items()}
+        return self.frame.axes(ticks, scores, title, shorten(self.fmt.metric.name, 40), 13)
+
+    def draw_dot(self, who: str, number: float, score: Interval, shift: float, *extra: str) -> Markup:
+        fmt, score = self.fmt, self.fmt.clip_interval(score)
+        (x, value), *ends = (
+            self.place(number, end if math.isfinite(end) else score.value, shift) for end in score
+        )
+        tip = f"{who}: {fmt.metric.name} {fmt.format_score(score.value)}"
+        tip += f"; 95% interval {fmt.format_interval(score)}"
+        interval = (ends[0][1], ends[1][1])
+        return dot(x, value, tip, 3.4, *extra, interval=interval, tabindex=0, role="img", aria_label=tip)
 
 
 def _format_rate(rate: float) -> str:
@@ -260,16 +270,115 @@ def _format_rate(rate: float) -> str:
 # ------------------------------------------------------------------------------------------------ confusion
 
 
-def make_confusion_section(results: ComparisonResults) -> Section | None:
+def _make_confusion_section(results: ComparisonResults) -> Section | None:
     """The confusion matrix of the recommended method, or of the first that has one."""
     ranked = [results.verdict.recommended, *(row.method for row in results.rows)]
     method = next((method for method in ranked if method in results.confusion), None)
     if method is None:
         return None
     counts = results.confusion[method]
-    lead = (
-        f"Of {method}, out of fold in the first repeat. Rows are the truth, columns what was predicted. "
-        f"{describe_confusion(counts)}"
-    )
     blocks = [make_confusion_table(counts, results.classes)]
-    return Section("confusion", "Confusion", "Confusion matrix", lead, blocks)
+    described = describe_confusion(counts)
+    return make_section("comparison.confusion", blocks, method=method, described=described)
+
+
+# ------------------------------------------------------------------------------------------ learning curves
+
+
+def _make_learning_curve_section(results: ComparisonResults) -> Section | None:
+    """Scores over training samples with what twice as many would reach, and what views would add."""
+    learned = results.learning_curve
+    if learned is None or not any(curve.points for curve in learned.samples):
+        return None
+    fmt = ScoreFormat(learned.metric)
+    shown = [curve for curve in learned.samples if curve.points]
+    keys = [
+        fill("<span>{} {}</span>", draw_swatch(f"c{i} d0"), curve.method) for i, curve in enumerate(shown)
+    ]
+    blocks = [
+        sentences(curve.sentence for curve in shown),
+        fill('<p class="legend">{}</p>', keys),
+        make_scrollable(_draw_samples(fmt, shown, results.n_samples), "Chart over training samples"),
+        note(get_words("comparison.learning-curve.curves")),
+    ]
+    if any(curve.so_far for curve in learned.views):
+        blocks += _draw_views(learned)
+    return make_section("comparison.learning-curve", blocks, fmt=fmt)
+
+
+def _draw_samples(fmt: ScoreFormat, curves: Sequence[SampleCurve], n_samples: int) -> Markup:
+    """Measured scores and fitted curves with their bands, up to twice the samples."""
+    scores = [fmt.clip_interval(p.score) for curve in curves for p in (*curve.points, *curve.fitted)]
+    axis = fit_axis(scores, include=[score.value for score in scores], percent=fmt.metric.share)
+    largest = 2 * n_samples
+    chart = _ScoreChart.make(fmt, axis, (0.0, 1.04 * largest))
+    ticks = {tick: format_number(round(tick)) for tick in round_ticks(0, largest)}
+    frame, axes = chart.frame, chart.draw_axes(ticks, "training samples")
+    x = frame.x(n_samples)
+    there = [
+        line(x, frame.y.start, x, frame.y.stop, class_="ideal"),
+        text(x + 6, frame.y.stop + 12, f"all {format_count(n_samples, 'sample')}"),
+    ]
+    drawn = [
+        element("g", *_draw_curve(chart, curve, 3.0 * i), class_=f"line c{i}")
+        for i, curve in enumerate(curves)
+    ]
+    label = f"{fmt.metric.name} by the number of training samples, with what twice the samples would reach"
+    return frame.draw(axes, *there, *drawn, label=label, role="group")
+
+
+def _draw_curve(chart: _ScoreChart, curve: SampleCurve, shift: float) -> list[Markup]:
+    """Band, fitted line in full and then dashed, and dots, which are shifted by some pixels."""
+    parts, frame, axis = [], chart.frame, chart.axis
+    if curve.fitted:
+        ends = [chart.fmt.clip_interval(point.score) for point in curve.fitted]
+        sizes = [point.n for point in curve.fitted]
+        low, high = ([(n, axis.place(end[k])) for n, end in zip(sizes, ends, strict=True)] for k in (1, 2))
+        parts.append(element("path", class_="band", d=frame.path([*high, *reversed(low)]) + "Z"))
+        values = [(n, axis.place(end.value)) for n, end in zip(sizes, ends, strict=True)]
+        measured = [n <= curve.points[-1].n for n in sizes]
+        last = max(1, sum(measured))
+        parts.append(element("path", class_="d0", d=frame.path(values[:last])))
+        parts.append(element("path", class_="d1", d=frame.path(values[last - 1 :])))
+    for point in curve.points:
+        who = f"{curve.method}, {point.n:.0f} training samples"
+        parts.append(chart.draw_dot(who, point.n, point.score, shift))
+    return parts
+
+
+def _draw_views(learned: LearningCurve) -> list[Markup]:
+    """What each view adds so far, and would add for those who lack it."""
+    gains = [curve.gain for curve in learned.views if curve.gain is not None]
+    sides = [*gains, *(curve.so_far for curve in learned.views if curve.so_far is not None)]
+    fmt = ScoreFormat.of_differences(learned.metric, (x for interval in sides for x in interval))
+    axis = fit_axis(gains, include=(0.0,), percent=learned.metric.share, sign=True)
+    columns: Columns = [
+        "View",
+        Column("For everybody", note=fmt.unit, full="Gain if everybody had it"),
+        interval_column("Gain if everybody had it"),
+        Column("So far", note=fmt.unit, full="Gain so far"),
+        Column("Per sample", note=fmt.unit, full="Gain per sample that has it"),
+        "Have it",
+        "Lack it",
+    ]
+    rows = [_make_view_row(fmt, axis, curve) for curve in learned.views]
+    table = make_interval_table(axis, "What views would add", columns, rows, "gaps", base=0.0)
+    words = get_words("comparison.learning-curve.views", method=learned.samples[0].method)
+    return [heading("Which view for how many?"), note(words), table]
+
+
+def _make_view_row(fmt: ScoreFormat, axis: Axis, curve: ViewCurve) -> Row:
+    cells: list[str | Cell] = [Cell("", css="tracked"), DASH, DASH]
+    if curve.gain is not None:
+        value, low, high = curve.gain
+        interval = fmt.format_difference_interval(low, high)
+        cells = [
+            axis.draw_interval(curve.gain, "method", curve.sentence),
+            fmt.format_difference(value),
+            interval,
+        ]
+    so_far = DASH if curve.so_far is None else fmt.format_difference(curve.so_far.value)
+    factor = 100 if fmt.metric.share else 1
+    each = DASH if curve.per_sample is None else f"{factor * curve.per_sample.value:+.2g}".replace("-", "−")
+    counts = [format_number(curve.have), format_number(curve.lack)]
+    return Row([name_cell(curve.view, 32), *cells, so_far, each, *counts])

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from absentia.app.report._drawing import LEGEND, MAX_SIDE, average_blocks, draw_panel
 from absentia.app.report._format import DASH, format_count, format_number, format_p, format_percent
-from absentia.app.report._heatmaps import LEGEND, MAX_SIDE, average_blocks, draw_panel
 from absentia.app.report._page import (
     BAR,
     Cell,
@@ -19,7 +19,10 @@ from absentia.app.report._page import (
     bar_cell,
     best_cell,
     few_row,
+    get_paragraphs,
+    get_words,
     heading,
+    make_section,
     make_table,
     name_cell,
     note,
@@ -41,16 +44,6 @@ _MIN_SIDE = 64  # pixels of a map, however many there are
 _MAX_DRAWN = 2600  # samples of which maps are averages at most: ten for a pixel
 _MAX_PIXELS = 3_000_000  # of all maps of a page
 _MEAN, _ZERO = "mean", "zero"
-_READING = {
-    "View and sample": "A view is one kind of measurement (an expression profile, an image, a text); a "
-    "sample is what was measured. Here a view is either wholly present for a sample or wholly absent.",
-    "Completed is not measured": "Completed rows are estimates borrowed from the other views. They are "
-    "only as good as the views agree, and a sample with few views rests on little.",
-    "Blocks in a map": "A bright square along the diagonal is a group of similar samples. A good "
-    "completion carries the squares on through the rows that were absent, without stripes.",
-    "Colours": "All maps of a view share one scale, so colours compare before and after, though not "
-    "across views. Hatching always means: nothing was there.",
-}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -106,7 +99,7 @@ def render_completion(story: CompletionStory) -> str:
         _make_quality_section(story),
         _make_interval_section(story.intervals),
         _make_kernels_section(story),
-        make_reading_section(_READING, story.facts),
+        make_reading_section(get_paragraphs("completion.reading"), story.facts),
     ]
     return render_page("completion", story, _list_figures(story), sections)
 
@@ -132,18 +125,10 @@ def _make_quality_section(story: CompletionStory) -> Section | None:
     quality, chosen = story.quality, story.method
     if quality is None:
         return None
-    lead = (
-        "Nothing can be said of it: no observed cell could be hidden to try, because samples have one "
-        "view only or there are too few."
-    )
-    blocks = []
+    lead, blocks = get_words("completion.quality.none"), []
     if len(quality.cells):
-        lead = (
-            f"{len(quality.cells)} observed sample–view pairs, about a tenth of each view and never a "
-            "sample's last one, were hidden on purpose and completed from the rest by each method; then "
-            "they were compared with what they had been. The row with a bar at its left is the method "
-            f"that made the kernels below. {quality.subsample_note}"
-        ).rstrip()
+        given = {"n_cells": len(quality.cells), "subsample": quality.subsample_note}
+        lead = get_words("completion.quality.lead", **given).rstrip()
         order = sorted(quality.row_errors, key=lambda name: quality.mean_errors(name)[0])
         verdicts = list(_compare_with_others(quality, chosen))
         blocks += [sentences(verdicts)] if verdicts else []
@@ -151,7 +136,7 @@ def _make_quality_section(story: CompletionStory) -> Section | None:
         blocks += [note(f"Not in the table: {_describe_left_out(quality)}.")] if quality.left_out else []
         blocks += _make_view_errors(quality, order, chosen) if order else []
     blocks += _make_uncertainty(quality, chosen)
-    return Section("quality", "Quality", "How good the completion is", lead, blocks)
+    return make_section("completion.quality", blocks, lead=lead)
 
 
 def _make_method_errors(quality: Quality, order: Sequence[str], chosen: str) -> list[Markup]:
@@ -170,12 +155,8 @@ def _make_method_errors(quality: Quality, order: Sequence[str], chosen: str) -> 
         ]
         rows.append(Row([Cell(name, tags=tags, value=name), *cells], "first" if name == chosen else ""))
     columns: Columns = ["Method", "ARE", "CA", "CPU seconds", BAR]
-    words = (
-        "ARE: relative error of the hidden rows, mean over views; 0 is perfect, 1 as bad as zeros. CA: 1 "
-        "− cosine between the hidden rows and what was put there. Lower is better in both. Methods but "
-        "the one used here have their default parameters. Bars: ARE, that of zero fill cut off."
-    )
-    return [make_table("Errors on hidden cells", columns, rows, "accuracy quality"), note(words)]
+    words = note(get_words("completion.quality.methods"))
+    return [make_table("Errors on hidden cells", columns, rows, "accuracy quality"), words]
 
 
 def _compare_with_others(quality: Quality, chosen: str) -> Iterator[str]:
@@ -250,18 +231,14 @@ def _make_uncertainty(quality: Quality, chosen: str) -> list[Markup]:
     rows = list(_summarise_errors(quality, chosen))
     if not rows:
         return []
-    words = (
-        f"The errors of {chosen} on the hidden cells, by how many views the sample was left with. "
-        "Completed rows of samples with as many views can be expected to be as far off, if views are not "
-        "absent for a reason of their own."
-    )
+    words = note(get_words("completion.quality.uncertainty", method=chosen))
     columns: Columns = [
         *("Completed from", "Rows", "Relative error, median"),
         Column("middle 80%", full="Relative error, middle 80%"),
         "mean fill, median",
     ]
     table = make_table("Errors by views left", columns, rows, "sureness")
-    return [heading("Uncertainty of completed rows"), note(words), table]
+    return [heading("Uncertainty of completed rows"), words, table]
 
 
 def _summarise_errors(quality: Quality, chosen: str) -> Iterator[Row]:
@@ -309,14 +286,14 @@ def describe_intervals(table: "pandas.DataFrame | None") -> list[str]:
     return sentences
 
 
-def _make_interval_section(table: "pandas.DataFrame | None") -> Section | None:
+def _make_interval_section(measured: "pandas.DataFrame | None") -> Section | None:
     """How wide intervals of completed values have to be, and how many hidden values were inside."""
-    if table is None or table.empty:
+    if measured is None or measured.empty:
         return None
-    promised = f"{100 * table['promised'].iloc[0]:g}%"
+    promised = f"{100 * measured['promised'].iloc[0]:g}%"
     rows = []
-    records: dict[Any, Any] = table.set_index(["view", "entries"]).to_dict("index")
-    for name in table["view"].unique():
+    records: dict[Any, Any] = measured.set_index(["view", "entries"]).to_dict("index")
+    for name in measured["view"].unique():
         cells, n_hidden = [], records[name, "observed"]["n_hidden"]
         for kind in ("observed", "absent"):
             record = records[name, kind]
@@ -331,20 +308,8 @@ def _make_interval_section(table: "pandas.DataFrame | None") -> Section | None:
         words = ("Within ±", "Reached", "s.e.")
         columns += [Column(word, note=beside, full=f"{word}, {beside}") for word in words]
     columns.append(Column("Spread", full="Standard deviation of observed values"))
-    lead = (
-        f"Intervals of completed values, made so that of a sample {promised} are inside. To know how wide "
-        "they have to be, observed samples were hidden, each left with such views as absent ones have, and "
-        "completed."
-    )
-    explanation = (
-        "Within ±: half the width, mean over completed values. Reached: the share of a hidden sample's "
-        "values inside intervals that other hidden samples made, and its standard error (s.e.) by samples. "
-        "Spread: the standard deviation of observed values; an interval that is much wider says nothing. A "
-        "dash: too few samples could be hidden. The file has the ends as low and high. If views are absent "
-        "for what they would show, completed values may be further off."
-    )
-    blocks = [make_table("Intervals by view", columns, rows, "patterns groups"), note(explanation)]
-    return Section("intervals", "How far off", "How far completed values may be off", lead, blocks)
+    table = make_table("Intervals by view", columns, rows, "patterns groups")
+    return make_section("completion.intervals", [table], promised=promised)
 
 
 def _format_reached(reached: float, error: float) -> list[str]:
@@ -370,16 +335,9 @@ def _make_kernels_section(story: CompletionStory) -> Section:
     block = math.ceil(len(order) / side)
     if block > 1:
         words += f" Each pixel averages {block} × {block} samples."
-    lead = (
-        "A kernel holds how similar each sample is to every other, as one view sees it: row and column are "
-        "samples, colour is similarity. A sample without the view leaves an empty row and column, which a "
-        "method fills in from the other views."
-    )
     groups = [order[i : i + block] for i in range(0, len(order), block)]
     views = [_draw_view(story, v, groups) for v in range(story.n_views)]
-    return Section(
-        "kernels", "Kernels", "Kernels before and after", lead, [LEGEND, note(words), *views], "maps"
-    )
+    return make_section("completion.kernels", [LEGEND, note(words), *views], css="maps")
 
 
 def _draw_view(story: CompletionStory, v: int, groups: Sequence[Array]) -> Markup:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from absentia.app.report._completion import describe_intervals
+from absentia.app.report._drawing import LEGEND, MAX_SIDE, average_blocks, draw_panel
 from absentia.app.report._format import (
     format_count,
     format_number,
@@ -16,7 +17,6 @@ from absentia.app.report._format import (
     shorten,
     wilson_interval,
 )
-from absentia.app.report._heatmaps import LEGEND, MAX_SIDE, average_blocks, draw_panel
 from absentia.app.report._page import (
     BAR,
     Cell,
@@ -25,8 +25,10 @@ from absentia.app.report._page import (
     bar_cell,
     best_cell,
     few_row,
+    get_paragraphs,
     heading,
     make_method_table,
+    make_section,
     make_table,
     note,
     render_page,
@@ -45,16 +47,6 @@ _FEW = 10  # hidden entries below which a column's error says little
 _MAX_COLUMNS = 40
 _WITHIN = 2.0  # standard deviations
 _EXPECTED = math.erf(_WITHIN / math.sqrt(2))  # share of a normal distribution within them
-_READING = {
-    "Completed is not measured": "Completed entries are expected values given the observed ones. They "
-    "vary less than measurements would; where nothing else helps they are the column's mean.",
-    "Standard deviations": "They say how far off a completed entry may be; of observed entries they are "
-    "zero. Where a kernel was estimated they are widened until they cover 95% of entries hidden for it.",
-    "Held-out entries": "Hidden entries were chosen at random among the observed. If values are missing "
-    "for a reason of their own, say because they were large, the missing ones may be harder.",
-    "Column mean": "The baseline: every hidden entry is predicted to be the mean of what is left of its "
-    "column. Any method should beat it.",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +96,7 @@ def render_matrix(story: MatrixStory) -> str:
     sections = [
         _make_check_section(story),
         _make_matrix_section(story),
-        make_reading_section(_READING, story.facts),
+        make_reading_section(get_paragraphs("matrix.reading"), story.facts),
     ]
     return render_page("matrix completion", story, _list_figures(story), sections)
 
@@ -159,15 +151,10 @@ def _make_check_section(story: MatrixStory) -> Section | None:
     table = make_method_table(
         "Errors on hidden entries", ["RMSE", "Mean absolute error"], rmse, describe, choose_best=min
     )
-    lead = (
-        f"{len(held_out.truth)} observed entries, a tenth of them, were hidden and predicted from the "
-        "rest, everything estimated and chosen anew without them. Errors are in standard deviations of "
-        "each column, so that columns count alike."
-    )
     verdicts = [_compare_with_mean(story, *errors.values()), _judge_deviations(story.method, held_out)]
     verdicts += [f"{sentence}." for sentence in describe_intervals(story.intervals)]
     blocks = [table, sentences(verdicts), *_make_column_table(story, held_out)]
-    return Section("check", "Held-out check", "How well it works here", lead, blocks)
+    return make_section("matrix.check", blocks, n=len(held_out.truth))
 
 
 def _compare_with_mean(story: MatrixStory, errors: Array, mean_errors: Array) -> str:
@@ -246,12 +233,9 @@ def _make_matrix_section(story: MatrixStory) -> Section:
     }
     maps = {caption: average_blocks(values, rows, columns) for caption, values in maps.items()}
     deviations = {"Standard deviation": maps.pop("Standard deviation")}
-    lead = (
-        "Rows and columns in the order of the file. Colour is how far an entry lies from its column's "
-        "mean, in standard deviations of the column."
-    )
+    averaged = ""
     if max(blocks) > 1:
         r, c = format_count(blocks[0], "row"), format_count(blocks[1], "column")
-        lead += f" Each pixel averages {r} × {c}."
+        averaged = f" Each pixel averages {r} × {c}."
     panels = [draw_panel("", "the matrix", drawn) for drawn in (maps, deviations)]
-    return Section("matrix", "Matrix", "The matrix before and after", lead, [LEGEND, *panels], "maps")
+    return make_section("matrix.matrix", [LEGEND, *panels], css="maps", averaged=averaged)

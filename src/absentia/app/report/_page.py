@@ -6,8 +6,10 @@ Blocks are tables that sort and can be downloaded, charts, notes, lists, and cho
 import base64
 import hashlib
 import os
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +41,6 @@ class Column:
     css: str = ""
     hidden: bool = False
 
-    def render(self) -> Markup:
-        name = fill('<span class="unseen">{}</span>', self.name) if self.hidden else self.name
-        small = fill("<small>{}</small>", self.note) if self.note else ""
-        css = _join_classes("figure" if self.numeric else "", self.css)
-        optional = {"class_": css, "data_v": self.full or None, "title": self.title or None}
-        return element("th", name, small, scope="col", **optional)
-
 
 Columns = Sequence[str | Column]
 BAR = Column("Bar", numeric=False, hidden=True)
@@ -68,30 +63,6 @@ class Cell:
     css: str = ""
     style: str = ""
 
-    def render(self, column: Column, is_head: bool) -> Markup:
-        content = self.text
-        if self.best:
-            mark = '<span class="best">{}<span class="unseen"> ({})</span></span>'
-            content = fill(mark, self.text, self.best)
-        if self.small:
-            content = fill("{} <small>{}</small>", content, self.small)
-        for tag in self.tags:
-            kind = {"recommended": " strong", "some fits failed": " warn"}.get(tag, "")
-            content = fill('{} <span class="tag{}">{}</span>', content, kind, tag)
-        return element(
-            "th" if is_head else "td",
-            content,
-            scope="row" if is_head else None,
-            class_=_join_classes("figure" if column.numeric else "", column.css, self.css),
-            data_v=self.value or None,
-            title=self.title or None,
-            style=self.style or None,
-        )
-
-
-def _join_classes(*names: str) -> str | None:
-    return " ".join(filter(None, names)) or None
-
 
 Cells = Sequence[str | Cell]
 
@@ -100,6 +71,11 @@ Cells = Sequence[str | Cell]
 class Row:
     cells: Cells
     css: str = ""
+
+    def pair(self, columns: Sequence[Column]) -> list[tuple[Cell, Column]]:
+        """Cells, and the columns that they stand in."""
+        cells = [cell if isinstance(cell, Cell) else Cell(cell) for cell in self.cells]
+        return list(zip(cells, columns, strict=True))
 
 
 def make_table(
@@ -124,30 +100,19 @@ def make_table(
         Column(column, numeric=i > head) if isinstance(column, str) else column
         for i, column in enumerate(columns)
     ]
-    table = element(
-        "table",
-        fill("<thead><tr>{}</tr></thead>", [column.render() for column in heads]),
-        fill("<tbody>{}</tbody>", [_render_row(row, heads, head) for row in rows]),
-        fill("<tfoot>{}</tfoot>", _render_row(footer, heads)) if footer else "",
-        class_=css,
-        data_file=None if file is None else file or label,
-        data_fixed="" if fixed else None,
-        style=style,
-    )
-    return make_scrollable(table, label)
-
-
-def _render_row(row: Row, columns: Sequence[Column], head: int | None = None) -> Markup:
-    cells = [cell if isinstance(cell, Cell) else Cell(cell) for cell in row.cells]
-    rendered = [
-        cell.render(column, i == head) for i, (cell, column) in enumerate(zip(cells, columns, strict=True))
-    ]
-    return element("tr", rendered, class_=row.css or None)
+    of = {"class": css, "data-file": None if file is None else file or label, "style": style}
+    macros = _load_templates().get_template("tables.html.j2").module
+    return make_scrollable(Markup(macros.table(heads, rows, head, footer, of, fixed)), label)
 
 
 def name_cell(name: str, length: int = 48, tags: Sequence[str] = (), title: str = "") -> Cell:
     """A name of the user's: shortened to read, whole to sort, to download and to point at."""
     return Cell(shorten(name, length), tags=tags, value=name, title=title or name)
+
+
+def interval_column(of: str) -> Column:
+    """The column of intervals of what the column before it has."""
+    return Column("95% interval", css="between", full=f"{of}, 95% interval")
 
 
 def best_cell(text: str, is_best: bool, word: str = "best") -> Cell:
@@ -273,22 +238,54 @@ class Section:
         return element("section", heading, lead, list(self.blocks), id=self.id, class_=self.css)
 
 
+@cache
+def _load_words() -> dict[str, Any]:
+    """What pages say, by page, section and part."""
+    return tomllib.loads((Path(__file__).parent / "templates" / "words.toml").read_text("utf-8"))
+
+
+def get_words(place: str, **values: object) -> str:
+    """What is said at a place, ``classification.next.note``, with `values` for names in braces."""
+    page, section, part = place.split(".")
+    return str(_load_words()[page][section][part]).format(**values)
+
+
+def get_paragraphs(place: str, **values: object) -> dict[str, str]:
+    """All that is said at a place, ``classification.reading``, by its heading."""
+    page, section = place.split(".")
+    return {heading: text.format(**values) for heading, text in _load_words()[page][section].items()}
+
+
+def make_section(
+    place: str,
+    blocks: Sequence[Markup] = (),
+    *,
+    lead: str | None = None,
+    css: str | None = None,
+    **values: object,
+) -> Section:
+    """The section at a place, ``classification.next``: title, heading, lead if none is given, and note."""
+    page, name = place.split(".")
+    said = _load_words()[page][name]
+    lead = said.get("lead", "").format(**values) if lead is None else lead
+    notes = [note(said["note"].format(**values))] if "note" in said else []
+    return Section(name, said["title"], said.get("heading", said["title"]), lead, [*blocks, *notes], css)
+
+
 def render_page(
     kind: str,
     story: Any,
     figures: Sequence[tuple[str, str]],
     sections: Sequence[Section | None],
     *,
-    sheet: str = "",
-    style: str = "",
+    sheets: Sequence[str] = (),
     head: str = "headline.html.j2",
     **values: Any,
 ) -> str:
     """One self-contained HTML page: no network, no other files, and one script, to sort tables.
 
     `figures` are the numbers of its head, and what they are of. Sections that are None are left out.
-    `sheet` names a style sheet for this kind of page, `style` is more of it, and `values` go to the
-    template of its head.
+    `sheets` are style sheets for this kind of page, and `values` go to the template of its head.
     """
     templates = _load_templates()
     shown = [section for section in sections if section is not None]
@@ -302,8 +299,7 @@ def render_page(
             links={section.id: section.title for section in shown if section.title},
             content=fill("{}", [section.render() for section in shown]),
             head=head,
-            sheet=sheet,
-            style=Markup(style),
+            sheets=sheets,
             script=Markup(script),
             script_hash=f"sha256-{digest}",  # browsers run no other script
             **values,
@@ -319,6 +315,7 @@ def save(html: str, path: str | os.PathLike[str]) -> Path:
     return write_atomically(path, lambda file: file.write(content))
 
 
+@cache
 def _load_templates() -> Any:
     return jinja2.Environment(
         loader=jinja2.PackageLoader("absentia.app.report", "templates"),

@@ -12,8 +12,11 @@ from absentia.app.report._page import (
     Column,
     Section,
     bar_cell,
+    get_paragraphs,
+    get_words,
     make_method_table,
     make_scrollable,
+    make_section,
     note,
     render_page,
     sentences,
@@ -33,22 +36,6 @@ from absentia.core.svg import Frame, Markup, element, fill, round_ticks, widen
 from absentia.experiment import numbers as regression
 
 _MAX_DOTS = 1500
-_READING = {
-    "Out of fold": "The samples were dealt into groups with their share of small and large numbers; each "
-    "group was predicted by a model that had not seen it, down to its scales, kernel widths, completion "
-    "and penalty. The model in the file has learned from all of them. New samples from elsewhere may "
-    "fare worse.",
-    "Baselines": "Zero-filled ridge regression is the same on kernels in which absent views count as "
-    "zero. The forest reads all features side by side, absent ones the mean. The mean is what one "
-    "predicts without looking.",
-    "Intervals": "They are by jackknife and hold for these folds and samples. A few samples far from the "
-    "others may decide R²; the scatter shows them.",
-}
-_STYLE = """
-.scatter { max-width: 34rem; }
-.scatter circle { fill: currentColor; fill-opacity: .55; stroke: none; }
-.scatter .part circle { fill: none; stroke: currentColor; stroke-opacity: .8; stroke-width: 1.3; }
-"""
 _SCATTER_KEY = (
     '<p class="legend"><span><svg aria-hidden="true" width="12" height="12" viewBox="0 0 12 12">'
     '<circle cx="6" cy="6" r="4.5" fill="var(--c0)" fill-opacity=".55"></circle></svg>'
@@ -90,9 +77,9 @@ def render_numbers(story: NumbersStory) -> str:
         _make_view_section(story),
         make_presence_section(story),
         make_absence_section(story),
-        make_reading_section(_READING, story.facts),
+        make_reading_section(get_paragraphs("regression.reading"), story.facts),
     ]
-    return render_page("regression", story, _list_figures(story), sections, style=_STYLE)
+    return render_page("regression", story, _list_figures(story), sections, sheets=["regression.css"])
 
 
 def _list_figures(story: NumbersStory) -> list[tuple[str, str]]:
@@ -133,17 +120,9 @@ def _make_explained_section(story: NumbersStory) -> Section:
         file="explained",
     )
     target = shorten(story.target, 40)
-    words = (
-        "RMSE is the root of the mean squared error, MAE the mean of the errors without their signs, "
-        f"both in units of {target}."
-    )
-    lead = (
-        f"R² is the share of the variance of {target} that is explained: 1 is perfect, 0 is no better "
-        "than the mean, and less than 0 is worse. Every number was predicted by a model that had not "
-        "seen the sample; the baselines had the same folds."
-    )
+    words = note(get_words("regression.explained.errors", target=target))
     verdicts = sentences(_compare_with_baselines(story))
-    return Section("explained", "How well", "How much is explained", lead, [table, note(words), verdicts])
+    return make_section("regression.explained", [table, words, verdicts], target=target)
 
 
 def _compare_with_baselines(story: NumbersStory) -> Iterator[str]:
@@ -171,12 +150,7 @@ def _make_scatter_section(story: NumbersStory) -> Section:
         left_out = story.n_samples - int(shown.sum())
         words = f"{left_out} of {story.n_samples} samples are not drawn: one of every {every} is."
         blocks.append(note(words))
-    lead = (
-        f"Each dot is a sample, predicted by {story.method} out of fold. On the dashed line the two are "
-        "the same. Where little can be predicted, predictions stay near the mean: the cloud is flatter "
-        "than the line."
-    )
-    return Section("scatter", "Predicted and true", "Predicted and true", lead, blocks)
+    return make_section("regression.scatter", blocks, method=story.method)
 
 
 def _draw_scatter(story: NumbersStory, shown: Array) -> Markup:

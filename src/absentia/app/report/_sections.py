@@ -25,8 +25,11 @@ from absentia.app.report._page import (
     bar_cell,
     definitions,
     few_row,
+    get_paragraphs,
+    get_words,
     heading,
     make_bar_table,
+    make_section,
     make_table,
     name_cell,
     note,
@@ -161,19 +164,14 @@ def make_presence_section(story: Any) -> Section:
     patterns = _find_patterns(story.observed)
     observed = story.observed[np.argsort(patterns.rank, kind="stable")]
     complete = bool(observed.all())
-    lead = (
-        "Every sample has every view: nothing was absent, so nothing had to be completed."
-        if complete
-        else "Each strip is a view, each position along it a sample. Samples with the same views stand "
-        "together, those with the most views on the left."
-    )
     strips = [_draw_strip(name, seen) for name, seen in zip(story.names, observed.T, strict=True)]
     blocks = [_LEGEND, fill('<div class="strips">{}</div>', strips)]
     if not complete:
         words = f"{_describe_rest(patterns)}Dots stand for the views in the order of the strips above."
         table = _make_presence_table(patterns, story.names)
         blocks += [heading("Most frequent patterns"), table, note(words)]
-    return Section("presence", "Presence", "What is present", lead, blocks)
+    lead = get_words(f"all.presence.{'complete' if complete else 'lead'}")
+    return make_section("all.presence", blocks, lead=lead)
 
 
 def _draw_strip(name: str, seen: Array) -> Markup:
@@ -240,20 +238,9 @@ def make_absence_section(story: PredictionStory) -> Section | None:
     blocks = [make_table("Why views are absent", columns, rows, "patterns absence")] if rows else []
     if why.pattern_sentence:
         blocks.append(sentences([f"{why.pattern_sentence[0].upper()}{why.pattern_sentence[1:]}."]))
-    blocks.append(
-        note(
-            "AUC is the area under the ROC curve of held-out predictions of who lacks the view, 0.5 by "
-            "chance (bars: above it); p is by permutation, corrected for all that was tried (Holm). "
-            f"Of {len(why.table)} rows {len(why.table) - len(rows)} are not listed: chance could make "
-            "them, or samples are too few to tell."
-            + "".join(f" {text[0].upper()}{text[1:]}." for text in why.notes)
-        )
-    )
-    lead = (
-        "Views are not absent at random: who lacks one can be told from what else is known. Scores then "
-        "hold where samples are measured, or not, for the same reasons."
-    )
-    return Section("absence", "Why absent", "Why views are absent", lead, blocks)
+    more = "".join(f" {text[0].upper()}{text[1:]}." for text in why.notes)
+    words = get_words("all.absence.words", n=len(why.table), n_left=len(why.table) - len(rows))
+    return make_section("all.absence", [*blocks, note(words + more)])
 
 
 # --------------------------------------------------------------------------------------- by missing pattern
@@ -271,7 +258,7 @@ def make_patterns_section(
     table = make_table("Scores by missing pattern", heads, rows, "patterns groups", head=1)
     few = f"{few_words} " if any(row.css for row in rows) else ""
     blocks = [table, note(f"{few}{describe_dots(story.names)}")]
-    return Section("by-pattern", "By missing pattern", "By missing pattern", lead, blocks)
+    return make_section("all.by-pattern", blocks, lead=lead)
 
 
 def _list_pattern_rows(story: PredictionStory, describe: _Describe) -> Iterator[Row]:
@@ -320,15 +307,9 @@ def make_coverage_section(story: PredictionStory, region: str, size: str) -> Sec
         head=1,
         footer=Row(["", "all samples", format_number(story.n_samples), *total]),
     )
-    lead = (
-        f"{region}, made to be right for {promised} of the samples that have the same views: how often "
-        "they were, out of fold, each calibrated by the other folds alone. Plain ones are made to be "
-        "right on average over all samples."
-    )
     dash = "A dash: some have no end, for want of samples. " if DASH in "".join(total) else ""
-    words = "absentia predict --coverage gives the like of new samples, of this or any other coverage."
-    blocks = [table, note(f"{dash}{words} {describe_dots(story.names)}")]
-    return Section("coverage", "Promised and reached", "Promised and reached", lead, blocks)
+    words = f"{dash}{get_words('all.coverage.words')} {describe_dots(story.names)}"
+    return make_section("all.coverage", [table, note(words)], region=region, promised=promised)
 
 
 # ----------------------------------------------------------------------------------------- by hidden view
@@ -338,17 +319,13 @@ def make_contribution_section(
     story: PredictionStory,
     columns: Columns,
     compare: Callable[[int, Array], tuple[Sequence[str], float]],
-    *,
-    did: str,
-    effect: str,
-    loss: str,
-    default: str,
+    **words: str,
 ) -> Section:
     """Views hidden one by one from the samples that have them.
 
     `compare(v, has)` gives the cells of view v, of the samples `has` (n,), and how much is lost without it.
-    The words say what the models `did`, by which `effect` a view that counts is known, what the `loss` is
-    and what is predicted by `default`.
+    The `words` say what the models ``did``, by which ``effect`` a view that counts is known, what the
+    ``loss`` is and what is predicted by ``default``.
     """
     single = story.observed.sum(axis=1) == 1
     rows = []
@@ -359,31 +336,11 @@ def make_contribution_section(
             row = few_row(name_cell(story.names[v]), [*counts, *cells], bool(has.sum() < FEW_SAMPLES))
             rows.append((row, size))
     heads = ["View", "Samples with it", Column("as their only view", full="As their only view"), *columns]
-    lead = (
-        "Each view in turn was hidden from the samples that have it, and the models of the folds, not "
-        f"fitted again, {did} them from the views left. The {effect}, the more {story.method} leans on the "
-        "view."
-    )
-    notes = (
-        f"Bars: the {loss}, where there is one. A sample whose only view is hidden gets the {default}. "
-        "Views that hold the same information stand in for one another: each alone may seem to "
-        "contribute little."
-    )
     table = make_bar_table("Contribution of each view", heads, rows, "patterns worth")
-    return Section("contribution", "Views", "Contribution of each view", lead, [table, note(notes)])
+    return make_section("all.contribution", [table], method=story.method, **words)
 
 
 # ------------------------------------------------------------------------------------------------ reading
-
-
-_OUT_OF_TIME = ("Out of fold", "Held-out folds")
-#: In the place of these, where samples have times.
-_IN_TIME = (
-    "The samples were cut into blocks in time. Each but the first was predicted by models that had learned "
-    "from nothing but what came before it; what they choose, they choose within that, in folds that are "
-    "not in time. Early blocks have less to learn from; where things change, the last say most of what is "
-    "to come."
-)
 
 
 def make_reading_section(
@@ -391,10 +348,10 @@ def make_reading_section(
 ) -> Section:
     """How to read the page: short paragraphs by their headings, and what made it."""
     if "time" in facts:
-        others = {key: words for key, words in paragraphs.items() if key not in _OUT_OF_TIME}
-        paragraphs = {"Later samples": _IN_TIME, **others}
+        others = {key: x for key, x in paragraphs.items() if key not in ("Out of fold", "Held-out folds")}
+        paragraphs = get_paragraphs("all.later") | others
     parts = [fill("<div><h3>{}</h3><p>{}</p></div>", *item) for item in paragraphs.items()]
     blocks = [fill('<div class="columns">{}</div>', parts)]
     if facts:
         blocks += [heading(facts_title, "provenance"), definitions(list(facts.items()), "facts")]
-    return Section("reading", "How to read this", "How to read this", blocks=blocks, css="reading")
+    return make_section("all.reading", blocks, css="reading")

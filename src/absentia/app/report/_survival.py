@@ -13,8 +13,10 @@ from absentia.app.report._page import (
     Row,
     Section,
     bar_cell,
+    get_paragraphs,
     make_method_table,
     make_scrollable,
+    make_section,
     make_table,
     render_page,
     sentences,
@@ -37,25 +39,6 @@ _GROUPS = ("low risk", "middle risk", "high risk")
 _COLOURS = (0, 2, 1)
 _HEIGHT, _LINE = 330.0, 20.0  # of the chart, and of a line of numbers at risk below it
 _MAX_MARKS = 120
-_READING = {
-    "Out of fold": "The samples were dealt into groups with their share of the events; the risks of each "
-    "group come from a model that had not seen it, down to its scales, kernel widths, completion and "
-    "penalty. The model in the file has learned from all of them. New samples from elsewhere may fare "
-    "worse.",
-    "Baselines": "The zero-filled model is the same regression on kernels in which absent views count as "
-    "zero, which also lets it see who has which view. Where that alone predicts risks (the sick are "
-    "examined more), it is hard to beat; the method sees it only where presence is on. It may not hold "
-    "where samples are examined by other rules. Without a model every pair is a coin toss.",
-    "Few events": "What counts is the number of events, not of samples. Intervals are by jackknife; with "
-    "some tens of events they are wide, and small differences between methods are luck.",
-    "Risk is not time": "A risk of one more multiplies the hazard by 2.7 at every time (proportional "
-    "hazards). The curves are of groups; a single sample may fare otherwise.",
-}
-_STYLE = """
-.band { fill: currentColor; opacity: .12; }
-.line .mark { stroke-width: 1.2; }
-.chart .who { fill: currentColor; font-weight: 600; }
-"""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -95,9 +78,9 @@ def render_survival(story: SurvivalStory) -> str:
         _make_weights_section(story),
         make_presence_section(story),
         make_absence_section(story),
-        make_reading_section(_READING, story.facts),
+        make_reading_section(get_paragraphs("survival.reading"), story.facts),
     ]
-    return render_page("survival", story, _list_figures(story), sections, style=_STYLE)
+    return render_page("survival", story, _list_figures(story), sections, sheets=["survival.css"])
 
 
 def _list_figures(story: SurvivalStory) -> list[tuple[str, str]]:
@@ -127,14 +110,8 @@ def _make_concordance_section(story: SurvivalStory) -> Section:
 
     values = {name: score.value for name, score in scores.items()}
     table = make_method_table("Concordance", ["Concordance", "95% interval"], values, describe)
-    lead = (
-        "Of two samples, did the one with the higher predicted risk have its event first? The "
-        "concordance index is the share of pairs for which it did: 0.5 is chance, 1 is perfect. Every "
-        "risk was predicted by a model that had not seen the sample, and only samples of the same fold "
-        "are compared."
-    )
     verdicts = sentences(_compare_with_baselines(story))
-    return Section("concordance", "Concordance", "How well risks are ordered", lead, [table, verdicts])
+    return make_section("survival.concordance", [table, verdicts])
 
 
 def _compare_with_baselines(story: SurvivalStory) -> Iterator[str]:
@@ -185,12 +162,7 @@ def _make_curves_section(story: SurvivalStory) -> Section:
             "Groups by predicted risk", ["Group", "Samples", "Events"], rows, "traces", file="risk groups"
         ),
     ]
-    lead = (
-        "In each fold the held-out samples were cut into thirds by their predicted risk. Each curve is "
-        "the share of a third without event (Kaplan-Meier), with its 95% band; small strokes are samples "
-        f"last seen without event. {verdict}"
-    )
-    return Section("curves", "Curves by risk", "Curves by predicted risk", lead, blocks)
+    return make_section("survival.curves", blocks, verdict=verdict)
 
 
 def _draw_curves(groups: Mapping[int, Survival], unit: str, label: str) -> Markup:
@@ -276,8 +248,4 @@ def _make_weights_section(story: SurvivalStory) -> Section | None:
     table = make_table(
         "Weights of views", ["View", "Weight", "Concordance alone"], rows, "traces", file="views"
     )
-    lead = (
-        "Each view has a model of its own, on the samples that have it. Its weight is what its "
-        "concordance out of fold, among the training samples, is above one half."
-    )
-    return Section("views", "Views", "Views", lead, [table])
+    return make_section("survival.views", [table])

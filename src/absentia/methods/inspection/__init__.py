@@ -1,15 +1,12 @@
 """Inspecting a fitted classifier: what its decisions rest on, and what would make them surer; and data.
 
 :func:`absence` takes views, and says why some are absent; :func:`shift` compares new views with those of
-training.  Every other function takes a fitted classifier
-of absentia, a :class:`absentia.models.Model` as ``absentia fit`` writes it, or a pipeline that ends in a
-classifier, and gives a pandas data frame.
+training.  Every other function takes a fitted classifier of absentia, a :class:`absentia.models.Model` as
+``absentia fit`` writes it, or a pipeline that ends in a classifier, and gives a pandas data frame.
 """
 
 from absentia.methods.inspection._absence import Absence, PatternScore, absence
-from absentia.methods.inspection._contributions import contributions
-from absentia.methods.inspection._gain import value_of_views
+from absentia.methods.inspection._contributions import contributions, support
 from absentia.methods.inspection._importance import feature_importance
-from absentia.methods.inspection._plan import plan
+from absentia.methods.inspection._plan import plan, value_of_views
 from absentia.methods.inspection._shift import Remark, Shift, shift
-from absentia.methods.inspection._support import support

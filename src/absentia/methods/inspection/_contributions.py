@@ -1,21 +1,33 @@
-"""What each view adds to a sample's decision.
+"""What a decision rests on: what each view adds to it, and which training samples do.
 
 Sums of kernels and late fusion have parts, which are exact.  Of everything else a view's contribution is
 the difference that hiding it makes: probabilities with the view less probabilities without it.  Such
 differences need not sum to anything; views that say the same stand in for one another, and each may seem to
 add little.
+
+The score of a sample t by a kernel machine is ``sum_i z_i k(i, t) + b`` over the training samples i: each
+brings a part.  Shares are absolute parts, divided by their sum.  Of an AutoClassifier the shares of the
+machines among its candidates are averaged by their weights; candidates that are no kernel machines have
+no part.
 """
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
 from absentia.core import Array
+from absentia.core.linalg import invert_permutation
+from absentia.data import KernelViews
+from absentia.methods.learning import KernelClassifier, KernelLogistic
 from absentia.methods.models import Model
+from absentia.methods.prediction import AbsentClassifier, AutoClassifier
+
+_WANTED = "AbsentClassifier, or a machine on kernels such as MKLClassifier, is wanted"
 
 
-def open_model(model: Any, X: Any) -> tuple[Any, Any]:
+def _open_model(model: Any, X: Any) -> tuple[Any, Any]:
     """The classifier inside a Model or Pipeline, and the samples as it takes them, views as in training."""
     if isinstance(model, Model):
         model, X = model.classifier, model.rows(X)
@@ -67,8 +79,8 @@ def contributions(model: Any, X: Any, *, how: Literal["auto", "leaving out"] = "
         raise ValueError(f"how must be 'auto' or 'leaving out', not {how!r}")
     import pandas as pd
 
-    classifier, _ = open_model(model, X)
-    parts, exact = parts_of(model, X, exact=how == "auto")
+    classifier, _ = _open_model(model, X)
+    parts, exact = _find_parts(model, X, exact=how == "auto")
     n, V, k = parts.shape
     frame = pd.DataFrame(
         {
@@ -82,7 +94,7 @@ def contributions(model: Any, X: Any, *, how: Literal["auto", "leaving out"] = "
     return frame
 
 
-def parts_of(model: Any, X: Any, *, exact: bool = True) -> tuple[Array, bool]:
+def _find_parts(model: Any, X: Any, *, exact: bool = True) -> tuple[Array, bool]:
     """The same as an array, rows x views x classes in the classifier's order; whether it is exact.
 
     Parameters
@@ -92,7 +104,7 @@ def parts_of(model: Any, X: Any, *, exact: bool = True) -> tuple[Array, bool]:
     exact : bool, default True
         Take the exact parts where the classifier has them.
     """
-    classifier, rows = open_model(model, X)
+    classifier, rows = _open_model(model, X)
     if exact and _has_parts(classifier):
         parts = np.asarray(classifier.contributions(rows))
         both = parts.shape[2] < len(classifier.classes_)
@@ -115,3 +127,144 @@ def _parts_by_leaving_out(classifier: Any, X: Any) -> Array:
             keep[:, v] = False
             parts[has, v] = (whole - _predict_proba_or_scores(classifier, X.hide(keep)))[has]
     return parts
+
+
+# ---------------------------------------------------------------------------- training samples
+
+
+def support(model: Any, X: Any, n: int = 5) -> Any:
+    """The training samples that each sample's decision rests on most: a pandas DataFrame.
+
+    Parameters
+    ----------
+    model : fitted classifier, Model or Pipeline
+        A machine on kernels (:class:`AbsentClassifier`, :class:`MKLClassifier` ...), or a
+        :class:`AutoClassifier` that uses one.
+    X : Views or KernelViews
+        Samples as ``model.predict`` takes them.
+    n : int, default 5
+        How many training samples to name.
+
+    Returns
+    -------
+    DataFrame
+        ``id``, ``predicted``, ``sample`` (the training sample), its ``label`` (None where the machines do
+        not tell: with more than two classes, of samples that are used only as not being of the others),
+        ``share`` of the decision, and whether it speaks ``for`` or against the predicted class.
+        ``attrs["of"]`` names the machines with their weights.
+
+    Examples
+    --------
+    >>> from absentia import AbsentClassifier, datasets, missingness, inspection
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    >>> model = AbsentClassifier().fit(views[:50], y[:50] < 5)
+    >>> inspection.support(model, views[50:], n=3).shape
+    (30, 6)
+    """
+    classifier, rows = _open_model(model, X)
+    supports = _Shares(classifier)
+    predicted = np.asarray(classifier.predict(rows))
+    shares = supports.signed_shares(classifier, rows, np.searchsorted(classifier.classes_, predicted))
+    frame = _largest_shares(supports, classifier, shares, n)
+    frame.insert(0, "id", X.ids[frame.index])
+    frame.insert(1, "predicted", predicted[frame.index])
+    return frame.reset_index(drop=True)
+
+
+def _largest_shares(supports: "_Shares", classifier: Any, shares: Array, n: int) -> Any:
+    """The largest shares of each row; the index says of which row."""
+    import pandas as pd
+
+    order = np.argsort(-np.abs(shares), axis=1, kind="stable")[:, :n]
+    t, i = np.repeat(np.arange(len(shares)), order.shape[1]), order.ravel()
+    labels = [None if c < 0 else classifier.classes_[c] for c in supports.labels[i]]
+    share = shares[t, i]
+    table = {"sample": classifier.ids_[i], "label": labels, "share": np.abs(share), "for": share > 0}
+    frame = pd.DataFrame(table, index=t).astype({"label": object})
+    frame.attrs["of"] = supports.of
+    return frame[frame["share"] > 0]
+
+
+class _Shares:
+    """Signed shares of training samples in decisions, and what the machines tell of their labels."""
+
+    def __init__(self, classifier: Any) -> None:
+        self.place = {x: i for i, x in enumerate(classifier.ids_.tolist())}
+        self.labels = np.full(len(self.place), -1)  # positions among the classes
+        self.of: dict[str, float] = {}
+
+    def signed_shares(self, classifier: Any, X: Any, codes: Array) -> Array:
+        """Rows x training samples, positive where they speak for the classes at positions `codes`."""
+        if not isinstance(classifier, AutoClassifier):
+            self.of[type(classifier).__name__] = 1.0
+            return self._by_machine(classifier, X, codes, np.arange(len(classifier.classes_)))
+        used = classifier.weights_by_candidate_
+        weights = {name: w for name, w in used.items() if _is_machine(classifier.estimators_[name])}
+        if not weights:
+            raise ValueError(
+                f"{', '.join(used)}, which the AutoClassifier uses, are no kernel machines; {_WANTED}, or "
+                "give the AutoClassifier such candidates"
+            )
+        self.of = {name: w / sum(weights.values()) for name, w in weights.items()}
+        X = classifier._check_rows(X)
+        rows = np.flatnonzero(classifier._order.has_view(X))
+        inside, order = classifier._order.rows(X, rows), classifier._class_order
+        shares = np.zeros((len(X), len(self.place)))
+        for name, weight in self.of.items():
+            candidate = classifier.estimators_[name]
+            shares[rows] += weight * self._by_machine(candidate, inside, codes[rows], order)
+        return shares
+
+    def _by_machine(self, classifier: Any, X: Any, codes: Array, class_order: Array) -> Array:
+        """`class_order`: the place of each class among those of the classifier."""
+        machine, rows, make = _machine_and_rows(classifier, X)
+        class_order = getattr(classifier, "_class_order", np.arange(len(class_order)))[class_order]
+        codes = class_order[codes]
+        positions = np.array([self.place[x] for x in machine.ids_.tolist()], dtype=int)
+        shares = np.zeros((len(X), len(self.place)))
+        if not len(rows):
+            return shares
+        z, eta = machine.dual_coef_, np.atleast_2d(machine.weights_)
+        self._learn_labels(z, positions, invert_permutation(class_order))
+        two = len(z) == 1
+        which = np.zeros(len(rows), dtype=int) if two else codes[rows]
+        sign = 2 * codes[rows] - 1 if two else np.ones(len(rows))
+        parts = sign[:, None] * z[which] * _combine(make(), eta, which)
+        total = np.abs(parts).sum(axis=1, keepdims=True)
+        shares[np.ix_(rows, positions)] = parts / np.where(total > 0, total, 1.0)
+        return shares
+
+    def _learn_labels(self, z: Array, positions: Array, classes: Array) -> None:
+        """A coefficient is positive in the machine of a sample's own class, and negative elsewhere."""
+        if len(z) == 1:
+            codes = np.where(z[0] != 0, (z[0] > 0).astype(int), -1)
+        else:
+            codes = np.where((z > 0).any(axis=0), z.argmax(axis=0), -1)
+        self.labels[positions] = np.where(codes >= 0, classes[codes], self.labels[positions])
+
+
+def _is_machine(classifier: Any) -> bool:
+    return isinstance(classifier, AbsentClassifier | KernelClassifier | KernelLogistic)
+
+
+def _machine_and_rows(classifier: Any, X: Any) -> tuple[Any, Array, Callable[[], KernelViews]]:
+    """The machine, the positions of the samples that have a view it knows, and what makes their kernels."""
+    if not _is_machine(classifier):
+        raise ValueError(f"{type(classifier).__name__} is no kernel machine; {_WANTED}")
+    X = classifier._check_rows(X)
+    if not isinstance(classifier, AbsentClassifier):
+        rows = np.flatnonzero(X.observed.any(axis=1))
+        return classifier, rows, lambda: X[rows]
+    order = classifier._order
+    rows = np.flatnonzero(order.has_view(X))
+    return classifier._machine, rows, lambda: classifier._kernels.transform(order.rows(X, rows))
+
+
+def _combine(K: KernelViews, eta: Array, which: Array) -> Array:
+    """``sum_p eta_p K_p(i, t)``, rows x training samples, with the weights of each row's machine."""
+    total = np.zeros((len(K), K.shape[1]))
+    for v, name in enumerate(K.names):
+        seen = np.ix_(K.observed[:, v], K.column_observed[:, v])
+        total[seen] += eta[which[K.observed[:, v]], v][:, None] * K.block(name)
+    return total

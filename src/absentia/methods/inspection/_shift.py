@@ -47,7 +47,7 @@ _MIN_OUTSIDE, _MIN_CELLS = 0.2, 100  # share of all values of a view, if so many
 _MAX_NAMED = 3
 _ALL = "(all features)"
 #: What is compared, the most important first.
-KINDS = ("pattern", "column", "range", "location", "view", "missing")
+_KINDS = ("pattern", "column", "range", "location", "view", "missing")
 _COLUMNS = (
     "kind",
     "view",
@@ -64,7 +64,7 @@ _COLUMNS = (
 
 
 class Remark(NamedTuple):
-    """A sentence about what is unlike, and which of :data:`KINDS` it is about."""
+    """A sentence about what is unlike, and which of :data:`_KINDS` it is about."""
 
     kind: str
     sentence: str
@@ -276,7 +276,7 @@ def _make_table(rows: Sequence[dict[str, Any]]) -> "pandas.DataFrame":
     tested = table["p"].notna()
     notable = np.where(tested, found & (size >= least), (table["kind"] == "missing") & (size >= least))
     table["notable"] = (table["notable"] == True) | notable  # noqa: E712 - None where not said
-    kind = table["kind"].map({kind: place for place, kind in enumerate(KINDS)})
+    kind = table["kind"].map({kind: place for place, kind in enumerate(_KINDS)})
     order = np.lexsort([table["name"], -size, ~table["notable"], kind])
     return table.iloc[order].reset_index(drop=True)
 
@@ -287,7 +287,7 @@ def _make_table(rows: Sequence[dict[str, Any]]) -> "pandas.DataFrame":
 def _describe(
     table: "pandas.DataFrame", summary: DataSummary, observed: Array, columns: Sequence[Remark]
 ) -> Iterator[Remark]:
-    """Remarks on the notable rows, and on columns, in the order of :data:`KINDS`."""
+    """Remarks on the notable rows, and on columns, in the order of :data:`_KINDS`."""
     notable = table[table["notable"]]
     unseen = notable[notable["kind"] == "pattern"]
     if len(unseen):

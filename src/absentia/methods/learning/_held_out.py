@@ -41,7 +41,7 @@ _FOLDS = 5
 _NO_DEVIATION = 1e-10  # deviation of scores, which are about -1 to 1, that is rounding
 _GRID = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 _DEFAULT_C = 1.0  # where a class of one sample leaves nothing to select by
-_MAX_SAMPLES, _ENOUGH = 2000, 1500  # of more samples than the first, as many as the second are looked at
+_MAX_SAMPLES, _SUBSAMPLE_SIZE = 2000, 1500  # of more than the first, so many are selected on
 
 _Combine = Callable[[KernelViews, Array, Array, Array], KernelViews]
 
@@ -124,11 +124,11 @@ def calibrate(classifier: Any, X: KernelViews | Views, labels: Labels) -> Calibr
     """Of a classifier that is fitted to the samples, from scores by fits to some of them."""
     order = order_for_learning(X, labels.codes, labels.weight)[1]
     rows = order[(X.observed.any(axis=1) & (labels.weight > 0))[order]]
-    scores, fair = _held_out_scores(classifier, X, labels, rows)
+    scores, usable = _held_out_scores(classifier, X, labels, rows)
     weight = labels.weight[rows]
-    curve = SigmoidCalibration(scores[fair], labels.codes[rows][fair], weight[fair], labels.prior)
-    everyone = subset(X, rows, np.arange(len(X)))
-    return Calibration(_learn_scale(classifier, everyone, weight), curve)
+    curve = SigmoidCalibration(scores[usable], labels.codes[rows][usable], weight[usable], labels.prior)
+    train = subset(X, rows, np.arange(len(X)))
+    return Calibration(_learn_scale(classifier, train, weight), curve)
 
 
 def _held_out_scores(classifier: Any, X: Any, labels: Labels, rows: Array) -> tuple[Array, Array]:
@@ -139,7 +139,7 @@ def _held_out_scores(classifier: Any, X: Any, labels: Labels, rows: Array) -> tu
     if fewest < 2:
         what = "samples" if groups is None else "groups of samples"
         raise ValueError(f"probabilities want at least two {what} with a view of every class")
-    scores, fair = np.zeros((len(rows), 1 if width == 2 else width)), np.zeros(len(rows), dtype=bool)
+    scores, usable = np.zeros((len(rows), 1 if width == 2 else width)), np.zeros(len(rows), dtype=bool)
     n_folds = min(choose_n_folds(len(rows), _FOLDS), fewest)
     for a, b in make_folds(np.arange(len(rows)), codes, n_folds, groups=groups):
         with _quiet_refits():
@@ -147,8 +147,8 @@ def _held_out_scores(classifier: Any, X: Any, labels: Labels, rows: Array) -> tu
             scale = _learn_scale(other, subset(X, rows[a], rows[a]), labels.weight[rows[a]])
             if scale is not None:
                 held_out = subset(X, rows[b], rows[a])
-                scores[b], fair[b] = scale(_score_rows(other, held_out)), ~other.unusable(held_out)
-    return scores, fair
+                scores[b], usable[b] = scale(_score_rows(other, held_out)), ~other.unusable(held_out)
+    return scores, usable
 
 
 # ------------------------------------------------------------------------------------------ selection of C
@@ -183,7 +183,7 @@ class SelectsC:
 
 def selection_samples(y: Array) -> Array:
     """Positions of the samples that C is selected on: all, unless there are far more than enough."""
-    return subsample_classes(y, _ENOUGH if len(y) > _MAX_SAMPLES else len(y))
+    return subsample_classes(y, _SUBSAMPLE_SIZE if len(y) > _MAX_SAMPLES else len(y))
 
 
 def select_C(
@@ -204,11 +204,11 @@ def select_C(
     fewest = count_fewest(y, X.groups)
     if fewest < 2:
         return _DEFAULT_C
-    pieces = []
+    folds = []
     for a, b in make_folds(np.arange(len(y)), y, min(_FOLDS, fewest), groups=X.groups):
         K = X if combine is None else combine(X, y, weight, a)
-        pieces.append((subset(K, a, a), subset(K, b, a), a, b, fit_options(rows[a])))
-    return argmin_key({C: _held_out_loss(_with_C(classifier, C), pieces, y, weight) for C in _GRID})
+        folds.append((subset(K, a, a), subset(K, b, a), a, b, fit_options(rows[a])))
+    return argmin_key({C: _held_out_loss(_with_C(classifier, C), folds, y, weight) for C in _GRID})
 
 
 def _with_C(machine: Any, C: float) -> Any:
@@ -219,11 +219,11 @@ def _with_C(machine: Any, C: float) -> Any:
     )
 
 
-def _held_out_loss(machine: Any, pieces: Any, y: Array, weight: Array) -> float:
+def _held_out_loss(machine: Any, folds: Any, y: Array, weight: Array) -> float:
     n_classes = int(y.max()) + 1
     scores = np.zeros((len(y), 1 if n_classes == 2 else n_classes))
     with _quiet_refits():
-        for train, test, a, b, options in pieces:
+        for train, test, a, b, options in folds:
             machine.fit(train, y[a], sample_weight=weight[a], **options)
             scale = _learn_scale(machine, train, weight[a])
             if scale is not None:

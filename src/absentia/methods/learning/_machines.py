@@ -27,7 +27,7 @@ from absentia.methods.learning._base import Classifier, Learner
 from absentia.methods.learning._held_out import SelectsC
 from absentia.methods.learning._inputs import one_vs_rest_signs
 from absentia.methods.learning.engine import (
-    FASTER,
+    NUMBA_ADVICE,
     Box,
     FactorStack,
     KernelStack,
@@ -151,7 +151,7 @@ class KernelMachine(SelectsC, Iterative, Learner):
         solutions = [machine.solution for machine in machines]
         solution = max(solutions, key=lambda s: (not s.converged, s.n_iter))
         if self._uses_factors(X.select([X.names[v] for v in self._views])) and not has_numba():
-            solution = replace(solution, message=f"{solution.message}; {FASTER}")
+            solution = replace(solution, message=f"{solution.message}; {NUMBA_ADVICE}")
         self._set_convergence(solution)
         self.usable_ = np.asarray((self._coverage(X) > 0).any(axis=1))
 

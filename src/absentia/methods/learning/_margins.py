@@ -41,37 +41,37 @@ from absentia.methods.learning.engine import (
     without_dust,
 )
 
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
-class Round(Generic[_Found]):
-    """After a round: what was found, its objective, and the shares that it leads to."""
+class Round(Generic[_Result]):
+    """After a round: its result, the objective there, and the shares that the next one is for."""
 
-    following: Array
+    next_tau: Array
     objective: float = np.inf
-    found: _Found | None = None
+    result: _Result | None = None
 
 
 def iterate_rounds(
-    step: Callable[[Array, _Found | None], Round[_Found]],
+    step: Callable[[Array, _Result | None], Round[_Result]],
     n: int,
     *,
     tol: float,
     max_iter: int,
     callback: Callback | None = None,
-) -> tuple[_Found, Solution[Round[_Found]]]:
-    """Rounds of ``step(shares, found before)`` from shares of one: the last find, and how it ended."""
+) -> tuple[_Result, Solution[Round[_Result]]]:
+    """Rounds of ``step(shares, last result)`` from shares of one: the last result, and how they ended."""
     solution = iterate(
-        lambda last: step(last.following, last.found),
+        lambda last: step(last.next_tau, last.result),
         lambda last: last.objective,
-        Round[_Found](np.ones(n)),
+        Round[_Result](np.ones(n)),
         stop=StoppingRule(tol),
         max_iter=max_iter,
         callback=callback,
     )
-    assert solution.state.found is not None
-    return solution.state.found, solution
+    assert solution.state.result is not None
+    return solution.state.result, solution
 
 
 # ------------------------------------------------------------------------- tau of the margin's shares

@@ -123,7 +123,7 @@ def map_blocks(function: Callable[[slice], Array], n: int) -> Array:
 # ----------------------------------------------------------------------------------------- ridge regression
 
 
-class RidgeFit(NamedTuple):
+class _RidgeFit(NamedTuple):
     """Weights of the columns (d,), the constant, the penalty, and predictions of rows left out (n,)."""
 
     coef: Array
@@ -134,7 +134,7 @@ class RidgeFit(NamedTuple):
 
 def fit_ridge(
     axes: Any, y: Array, weight: Array, alpha: float | None = None, groups: Array | None = None
-) -> RidgeFit:
+) -> _RidgeFit:
     """Ridge regression on rows along their axes, their mean squared length one.
 
     Without `alpha`, the penalty of least squared error of rows, or `groups` of them, that are left out.
@@ -157,7 +157,7 @@ def fit_ridge(
     b, factor = solve(alpha)
     coef = axes.back @ b[1:]
     loo = y - _left_out_residuals(A, y, weight, groups, b, factor)
-    return RidgeFit(coef, float(b[0] - axes.center @ coef), alpha, loo)
+    return _RidgeFit(coef, float(b[0] - axes.center @ coef), alpha, loo)
 
 
 def _left_out_residuals(

@@ -108,6 +108,7 @@ class AbsentClassifier(CompositeClassifier):
         self.weights_ = self._by_view(self._machine.weights_, X.names)
         if isinstance(self._machine, KernelLogistic):
             self.loo_proba_ = self._by_sample(self._machine.loo_proba_, len(X))
+            del self._machine.loo_proba_  # which has them in the order of learning
 
     @property
     def completer_(self) -> Any:

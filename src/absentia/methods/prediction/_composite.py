@@ -26,10 +26,15 @@ class CanonicalOrder(NamedTuple):
     @classmethod
     def of(cls, X: Views | KernelViews, weight: Array, *targets: Array) -> Self:
         """Of the samples with a view and a weight; `targets` tell alike samples apart."""
-        counted = np.flatnonzero((weight > 0) & X.observed.any(axis=1))
+        counted = cls.find_counted(X, weight)
         part = subset(X, counted, counted)
         views, order = order_for_learning(part, *(values[counted] for values in (*targets, weight)))
         return cls(tuple(X.names[v] for v in views), counted[order])
+
+    @staticmethod
+    def find_counted(X: Views | KernelViews, weight: Array) -> Array:
+        """Positions of the samples with a view and a weight."""
+        return np.flatnonzero((weight > 0) & X.observed.any(axis=1))
 
     def train(self, X: Views | KernelViews) -> Any:
         """The training samples."""
@@ -52,6 +57,7 @@ class Composite(Learner):
 
     kernel: Any
     _order: CanonicalOrder
+    _comes_ordered = False  # samples come in canonical order, from an estimator that this is a part of
 
     @property
     def _input(self) -> Either:
@@ -60,7 +66,10 @@ class Composite(Learner):
     def _canonical(self, X: Any, weight: Array, *targets: Array) -> tuple[Any, Array]:
         """The samples that count in canonical order, and their positions."""
         check_per_view(self.kernel, X.names)
-        self._order = CanonicalOrder.of(X, weight, *targets)
+        if self._comes_ordered:
+            self._order = CanonicalOrder(X.names, CanonicalOrder.find_counted(X, weight))
+        else:
+            self._order = CanonicalOrder.of(X, weight, *targets)
         return self._order.train(X), self._order.samples
 
     def _predict_rows(self, X: Any, width: int, predict: Callable[[Any], Array]) -> Array:

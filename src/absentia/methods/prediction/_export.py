@@ -306,7 +306,6 @@ def _export_classifier(model: AbsentClassifier) -> Any:
         usable_=np.ones(n, dtype=bool),
         _observed=np.ones((n, len(machine.names_in_)), dtype=bool),
     )
-    del summed.loo_proba_
     return _strip(model, _kernels=kernels, _machine=summed)
 
 

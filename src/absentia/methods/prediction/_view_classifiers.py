@@ -22,7 +22,7 @@ from absentia.data import (
 )
 from absentia.methods.learning import Learner, subset
 from absentia.methods.prediction._absent import AbsentClassifier
-from absentia.methods.prediction._composite import CompositeClassifier
+from absentia.methods.prediction._composite import Composite, CompositeClassifier
 from absentia.methods.prediction._kernel_pipeline import (
     check_per_view,
     decide_approximation,
@@ -73,6 +73,8 @@ class ViewClassifier(NamedTuple):
             return None
         rows = np.flatnonzero(np.isin(y, known))
         estimator, part = clone(estimator), subset(X, rows, rows)
+        if isinstance(estimator, Composite):  # so that its features are those of other members, to the bit
+            estimator._comes_ordered = True
         table = None if isinstance(estimator, Learner) else FilledTable.learn(part)
         options = {"sample_weight": weight[rows]} if has_fit_parameter(estimator, "sample_weight") else {}
         estimator.fit(part if table is None else table(part), y[rows], **options)

@@ -61,7 +61,7 @@ def test_the_compiled_machine_is_the_uncompiled_one(kind, C, monkeypatch, rng):
     for machine, other in ((compiled, plain), (plain, compiled)):
         assert machine.gap <= 1e-5 * machine.primal
         assert other.dual <= machine.primal * (1 + 1e-12)
-    monkeypatch.setattr(_linear, "_MOST_FACTORS", 10)  # no Hessian is formed
+    monkeypatch.setattr(_linear, "_MAX_FACTORS", 10)  # no Hessian is formed
     assert fit_linear(stack, eta, box, tol=1e-4).gap <= 1e-4 * plain.primal
 
 

@@ -9,8 +9,8 @@ from absentia.methods.learning.engine._linear import (
     MachineProblem,
     _fit_smoothed,
     _newton,
-    _normal,
     _scores,
+    _transpose_times,
     fit_linear,
 )
 from absentia.methods.learning.engine._svm import evaluate_machine
@@ -136,7 +136,7 @@ def test_newtons_method_is_called_in_where_passes_would_be_many(monkeypatch):
     helped = fit_linear(stack, ETA, box, tol=1e-3)
     assert helped.gap <= 1e-3 * helped.primal
     assert helped.n_steps < 100
-    monkeypatch.setattr(module, "_MOST_FACTORS", 10)  # too many factors for that
+    monkeypatch.setattr(module, "_MAX_FACTORS", 10)  # too many factors for that
     alone = fit_linear(stack, ETA, box, tol=1e-3, max_passes=200)
     assert alone.n_steps == 200
     assert alone.gap > 1e-3 * alone.primal
@@ -183,7 +183,7 @@ def test_a_round_ends_where_the_smoothed_gradient_is_zero(regression):
     J = given.rounding(0.2)
     v, b, z = _newton(given, np.zeros(24), 0.0, J)
     np.testing.assert_allclose(z, given.coefficients(given.box.t - _scores(given, v) - b, J))
-    np.testing.assert_allclose(v, _normal(given, z), atol=1e-6)
+    np.testing.assert_allclose(v, _transpose_times(given, z), atol=1e-6)
     assert abs(z.sum()) < 1e-6 * np.abs(z).sum()
     # the same as the dual with J on its diagonal
     exact = fit_machine(K + np.diag(J), given.box, tol=1e-10)
@@ -194,20 +194,20 @@ def test_gradients_are_those_of_the_smoothed_primal():
     given, _ = problem()
     J = given.rounding(0.3)
     rng = np.random.default_rng(0)
-    rest, along = rng.standard_normal((2, 90))
+    residual, along = rng.standard_normal((2, 90))
 
     def losses(r):
         z = given.coefficients(r, J)
         return float((r * z - given.box.eps * np.abs(z) - J * z**2 / 2).sum())
 
-    numeric = (losses(rest - 1e-6 * along) - losses(rest + 1e-6 * along)) / 2e-6
-    assert given.slope(rest, along, J, 0.0) == pytest.approx(numeric, rel=1e-5)
+    numeric = (losses(residual - 1e-6 * along) - losses(residual + 1e-6 * along)) / 2e-6
+    assert given.slope(residual, along, J, 0.0) == pytest.approx(numeric, rel=1e-5)
 
 
 def test_kinks_are_rounded_as_wide_as_the_gap_allows():
     given, K = problem()
     machine = fit_machine(K, given.box, tol=1e-6)
-    narrow, wide = (given.reach(machine, gap) for gap in (0.1, 10.0))
+    narrow, wide = (given.half_width(machine, gap) for gap in (0.1, 10.0))
     assert 0 < narrow < wide
     _, _, z = _newton(given, np.zeros(24), 0.0, given.rounding(narrow))
     assert given.evaluate(given.box.make_feasible(z)).gap < 1.0

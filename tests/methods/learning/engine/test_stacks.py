@@ -17,7 +17,7 @@ from absentia.methods.learning.engine import (
 )
 from absentia.methods.learning.engine import _stacks as module
 from absentia.methods.learning.engine._problem import evaluate
-from absentia.methods.learning.engine._stacks import Response, _DenseSum
+from absentia.methods.learning.engine._stacks import _DenseSum, _Response
 from helpers.mkl_problems import data, factors, stack_of
 from reference import amkl as slow
 
@@ -181,7 +181,7 @@ def test_a_sum_without_free_coefficients_is_flat():
     flat = _DenseSum(np.eye(3)).response(
         Box.classification(np.array([1.0, 1.0, -1.0]), np.full(3, 1e-9)), machine, np.ones((3, 2)), 1e-9
     )
-    assert isinstance(flat, Response)
+    assert isinstance(flat, _Response)
     assert not flat.H.any()
     assert not len(flat.free)
 

@@ -77,6 +77,7 @@ need not be a better completion.
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -214,7 +215,8 @@ class MKC(Iterative, SubspaceCompleter):
         return np.searchsorted(np.flatnonzero(present), self._samples[present[self._samples]])
 
     def _describe(self, X: KernelViews) -> None:
-        """Fitted attributes, bases, and the coordinates of all missing samples."""
+        """Fitted attributes, and the coordinates of all missing samples."""
+        self.__dict__.pop("_bases", None)  # of another fit
         samples = self._samples
         self.weights_ = np.zeros((X.n_views, X.n_views))
         self.weights_[np.ix_(*[np.array(self._views)] * 2)] = self._S
@@ -223,15 +225,25 @@ class MKC(Iterative, SubspaceCompleter):
         parts = zip(self._kernel_coordinates, used, strict=True)
         ids = {name: X.ids[np.sort(samples[mask])] for name, mask in parts}
         self.basis_ = {name: ids[name] for name in X.names if name in ids}
-        self._bases, self._coordinates = _zero_coordinates(X)
+        self._coordinates = _zero_coordinates(X)
         F = self._model.coordinates(self._point)
         for v, view, f in zip(self._views, self._kernel_coordinates.values(), F, strict=True):
             self.view_scales_[v] = view.scale
             y = view.mean_coordinates(len(X), f.shape[1])
             linked = self._groups[samples] == self._group_of(X.observed[:, v])
             y[samples[linked]] = f[linked]
-            self._bases[v] = view.to_basis(f.shape[1])
             self._coordinates[v] = view.to_coordinates(y[~X.observed[:, v]])
+
+    @cached_property
+    def _bases(self) -> list[Basis]:  # type: ignore[override]
+        """Made when first used: in a file, coordinates stand for them."""
+        bases = [
+            Basis(C, C, np.zeros((0, 0)))
+            for C in (np.zeros((int(n), 0)) for n in self._observed.sum(axis=0))
+        ]
+        for v, view in zip(self._views, self._kernel_coordinates.values(), strict=True):
+            bases[v] = view.to_basis(self._coordinates[v].W.shape[1] - 1)
+        return bases
 
     def _group_of(self, present: Array) -> int:
         """The group of samples that a view is about; those that have it are all in one."""
@@ -247,7 +259,7 @@ class MKC(Iterative, SubspaceCompleter):
                 "view it lacks; use between='all', variant='ht', or fit_transform on old and new together"
             )
         y, square = self._model.locate_new(self._point, self._S, self._new_rows(X))
-        _, coordinates = _zero_coordinates(X)
+        coordinates = _zero_coordinates(X)
         for k, (v, view) in enumerate(zip(self._views, self._kernel_coordinates.values(), strict=True)):
             unlinked, absent = self._find_unlinked(X, v), ~X.observed[:, v]
             y[k][unlinked] = view.mean_coordinates(int(unlinked.sum()), y[k].shape[1])
@@ -280,11 +292,9 @@ class MKC(Iterative, SubspaceCompleter):
 # ------------------------------------------------------------------------------------- small pieces
 
 
-def _zero_coordinates(X: KernelViews) -> tuple[list[Basis], list[Coordinates]]:
-    """Bases without axes, where every absent sample is zero: those of views that nobody has."""
-    no_axes = [np.zeros((int(n), 0)) for n in X.observed.sum(axis=0)]
-    bases = [Basis(C, C, np.zeros((0, 0))) for C in no_axes]
-    return bases, [Coordinates(np.zeros((int(n), 0)), np.zeros(n)) for n in (~X.observed).sum(axis=0)]
+def _zero_coordinates(X: KernelViews) -> list[Coordinates]:
+    """Coordinates without axes, where every absent sample is zero: those of views that nobody has."""
+    return [Coordinates(np.zeros((int(n), 0)), np.zeros(n)) for n in (~X.observed).sum(axis=0)]
 
 
 def _check_views(X: KernelViews) -> None:

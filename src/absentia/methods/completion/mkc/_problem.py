@@ -47,12 +47,21 @@ class KernelCoordinates:
     """Origin and axes of a view; ``C`` are the coordinates of the samples that have it."""
 
     C: Array
-    axes: Array  # kernel values about the origin, times this, are coordinates
+    variances: Array  # w_j
     means: Array  # <mu, phi_i>
     grand: float  # <mu, mu>
-    p: Array  # sqrt(s) <mu, e_j>
     scale: float  # s
     center: bool
+
+    @cached_property
+    def axes(self) -> Array:
+        """Kernel values about the origin, times this, are coordinates."""
+        return self.C / self.variances
+
+    @cached_property
+    def p(self) -> Array:
+        """``sqrt(s) <mu, e_j>``."""
+        return (self.means @ self.axes) * self.scale
 
     @classmethod
     def of(cls, K: Array, center: bool) -> Self:
@@ -65,12 +74,11 @@ class KernelCoordinates:
         real = (w > lowest) & (not no_spread)
         w, U = w[real], U[:, real] * np.clip((w[real] / lowest - 1) / 9, 0.0, 1.0) ** 2
         scale = float(centered.diagonal().mean()) if len(w) else 0.0  # all samples alike: nothing to scale
-        axes = U / np.sqrt(w * scale)
-        return cls(U * np.sqrt(w / scale), axes, means, grand, (means @ axes) * scale, scale, center)
+        return cls(U * np.sqrt(w / scale), w, means, grand, scale, center)
 
     def reorder(self, order: Array) -> Self:
         """The same with the observed samples in another order."""
-        return replace(self, C=self.C[order], axes=self.axes[order], means=self.means[order])
+        return replace(self, C=self.C[order], means=self.means[order])
 
     @property
     def rank(self) -> int:

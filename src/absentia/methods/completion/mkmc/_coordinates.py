@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from absentia.core import Array, LowRankPlusDiagonal, Operator, project, serializable
+from absentia.core import Array, LowRankPlusDiagonal, Operator, project
 from absentia.core.linalg import symmetrize
 from absentia.core.optimize import StoppingRule, iterate
 from absentia.data import KernelViews
@@ -25,9 +25,8 @@ from absentia.methods.completion.mkmc._view_kernels import KernelForm, ViewKerne
 _FOLD_IN_CHUNK, _FOLD_IN_TOL, _FOLD_IN_STEPS = 256, 1e-8, 100
 
 
-@serializable
 @dataclass(frozen=True)
-class _ViewMoments:
+class ViewMoments:
     """What a view says of the factors, given a model: the symbols of ``_low_rank``."""
 
     C_inverse: Array
@@ -56,14 +55,14 @@ class _ViewMoments:
 # ------------------------------------------------------------------- absent samples of the training kernels
 
 
-def view_moments(X: KernelViews, form: KernelForm, model: LowRankPlusDiagonal) -> list[_ViewMoments]:
+def view_moments(X: KernelViews, form: KernelForm, model: LowRankPlusDiagonal) -> list[ViewMoments]:
     """What each view of the training kernels `X` says of the factors."""
     F = model.W / model.d[:, None]
-    return [_ViewMoments.of(view, F, model) for view in form.view_kernels(X)]
+    return [ViewMoments.of(view, F, model) for view in form.view_kernels(X)]
 
 
 def locate_absent(
-    X: KernelViews, form: KernelForm, model: LowRankPlusDiagonal, moments: Sequence[_ViewMoments]
+    X: KernelViews, form: KernelForm, model: LowRankPlusDiagonal, moments: Sequence[ViewMoments]
 ) -> tuple[list[Basis], list[Coordinates]]:
     """The factors are the axes of every view, and a sample's loadings its coordinates."""
     F = model.W / model.d[:, None]
@@ -97,7 +96,7 @@ def locate_new(
     X: KernelViews,
     scales: Array,
     model: LowRankPlusDiagonal,
-    moments: Sequence[_ViewMoments],
+    moments: Sequence[ViewMoments],
     bases: Sequence[Basis],
     *,
     prior: float,
@@ -115,7 +114,7 @@ def locate_new(
             A[present], diagonal[present] = K @ F[trained], X.diagonal(name)
         rows.append(_NewRows(A / scale, diagonal / scale, present))
         mean_values.append(means)
-    w, d, G = _fold_in(moments, rows, _ViewMoments.of_prior(F, model), prior, noise)
+    w, d, G = _fold_in(moments, rows, ViewMoments.of_prior(F, model), prior, noise)
     coordinates = []
     for v, (scale, present) in enumerate(zip(scales, X.observed.T, strict=True)):
         W, G_view, basis_G, means = w[~present], scale * G[v][present], bases[v].G, mean_values[v]
@@ -164,7 +163,7 @@ def _outer(a: Array, b: Array) -> Array:
 
 
 def _moments_with_sample(
-    old: _ViewMoments, a: Array, diagonal: Array, w: Array, d: Array
+    old: ViewMoments, a: Array, diagonal: Array, w: Array, d: Array
 ) -> tuple[Array, Array]:
     """Rows G[t] and moments E of a view once sample t has joined it; for many t at once."""
     f = w / d[:, None]
@@ -178,9 +177,9 @@ def _moments_with_sample(
 
 
 def _fold_in(
-    old: Sequence[_ViewMoments],
+    old: Sequence[ViewMoments],
     rows: Sequence[_NewRows],
-    prior: _ViewMoments,
+    prior: ViewMoments,
     eps: float,
     noise: float | None,
 ) -> tuple[Array, Array, list[Array]]:
@@ -204,9 +203,9 @@ def _fold_in(
 
 
 def _fold_in_chunk(
-    old: Sequence[_ViewMoments],
+    old: Sequence[ViewMoments],
     rows: Sequence[_NewRows],
-    prior: _ViewMoments,
+    prior: ViewMoments,
     eps: float,
     noise: float | None,
 ) -> _FoldInState:

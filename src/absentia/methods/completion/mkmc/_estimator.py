@@ -63,7 +63,8 @@ Departures from the papers
 
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY
-from typing import Literal
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 
@@ -75,6 +76,7 @@ from absentia.core import (
     PDOperator,
     PositiveInt,
     RandomState,
+    copy_with,
     estimator,
     make_generator,
     warn,
@@ -82,8 +84,13 @@ from absentia.core import (
 from absentia.core.linalg import cholesky, invert_permutation, symmetrize
 from absentia.core.optimize import Callback
 from absentia.data import AbsenceWarning, KernelViews, order_for_learning, order_kernels
-from absentia.methods.completion._base import Coordinates
-from absentia.methods.completion.mkmc._coordinates import locate_absent, locate_new, view_moments
+from absentia.methods.completion._base import Basis, Coordinates
+from absentia.methods.completion.mkmc._coordinates import (
+    ViewMoments,
+    locate_absent,
+    locate_new,
+    view_moments,
+)
 from absentia.methods.completion.mkmc._imputation import add_blocks, complete_kernels, complete_rows
 from absentia.methods.completion.mkmc._selection import ModelSelection
 from absentia.methods.completion.mkmc._view_kernels import KernelForm, in_memory
@@ -211,7 +218,7 @@ class MKMC(ModelSelection):
         # in an order that the data decide: the likelihood has several optima, and rounding must not choose
         names, order = _canonical_names_and_order(X)
         straight = names == X.names and np.array_equal(order, np.arange(len(X)))
-        self._train = X if straight else X.select(names)[np.ix_(order, order)]
+        self._train: Any = X if straight else X.select(names)[np.ix_(order, order)]
         samples = np.flatnonzero(self.groups_[order] >= 0)
         self._positions = invert_permutation(order_kernels(self._train).among(samples))
         form, self.n_components_ = self._select_form(samples)
@@ -224,9 +231,34 @@ class MKMC(ModelSelection):
         scales = dict(zip(names, form.scales, strict=True))
         self.center_, self.view_scales_ = form.center, np.array([scales[name] for name in X.names])
         self._train, self.model_ = X, model.pad(order[samples], len(X))
-        if isinstance(self.model_, LowRankPlusDiagonal):
-            self._moments = view_moments(X, self._form, self.model_)
-            self._bases, self._coordinates = locate_absent(X, self._form, self.model_, self._moments)
+        self.__dict__.pop("_located", None)  # of another fit
+
+    @cached_property
+    def _located(self) -> tuple[list[ViewMoments], list[Basis], list[Coordinates]]:
+        """What views say of the factors, and where absent samples lie: in no file, as all of it follows."""
+        if self._train is None:
+            raise ValueError("this MKMC has no training kernels; give them to with_kernels")
+        assert isinstance(self.model_, LowRankPlusDiagonal)
+        moments = view_moments(self._train, self._form, self.model_)
+        return moments, *locate_absent(self._train, self._form, self.model_, moments)
+
+    @property
+    def _bases(self) -> list[Basis] | None:  # type: ignore[override]
+        return self._located[1] if isinstance(self.model_, LowRankPlusDiagonal) else None
+
+    @property
+    def _coordinates(self) -> list[Coordinates]:  # type: ignore[override]
+        return self._located[2]
+
+    def with_kernels(self, X: KernelViews | None) -> Any:
+        """The same fit with its training kernels, or without for a file that can make them again.
+
+        Parameters
+        ----------
+        X : KernelViews or None
+            The kernels that it was fitted on.
+        """
+        return copy_with(self, _train=X)
 
     @property
     def _form(self) -> KernelForm:
@@ -236,13 +268,7 @@ class MKMC(ModelSelection):
         assert isinstance(self.model_, LowRankPlusDiagonal)
         noise = float(self.model_.d[self.groups_ >= 0].mean()) if self.covariance == "pca" else None
         return locate_new(
-            X,
-            self.view_scales_,
-            self.model_,
-            self._moments,
-            self._bases,
-            prior=float(self.prior),
-            noise=noise,
+            X, self.view_scales_, self.model_, *self._located[:2], prior=float(self.prior), noise=noise
         )
 
     # ------------------------------------------- an unrestricted model: its residual has no low rank

@@ -1,6 +1,6 @@
 """The machine behind multiple kernel learning."""
 
-from absentia.methods.learning.engine._linear import FASTER, has_numba
+from absentia.methods.learning.engine._linear import NUMBA_ADVICE, has_numba
 from absentia.methods.learning.engine._problem import DUST, GAP, Problem, State, relative_gap, without_dust
 from absentia.methods.learning.engine._regions import NormBall, Polytope, Region
 from absentia.methods.learning.engine._solver import solve

@@ -39,15 +39,15 @@ if TYPE_CHECKING:
     from absentia.methods.learning.engine._stacks import FactorStack
 
 #: What to say where Numba is not installed.
-FASTER = "pip install 'absentia[fast]' makes this about ten times faster"
+NUMBA_ADVICE = "pip install 'absentia[fast]' makes this about ten times faster"
 _PASSES = 5  # between one look at the gap and the next
-_MOST_PASSES = 3000
-_LOOKS = 10  # at the gap, that tell how fast it falls
+_MAX_PASSES = 3000
+_N_GAPS = 10  # the last ones, that tell how fast the gap falls
 _PATIENCE = 500  # more passes to come than this are too many: Newton's method is called in
-_MOST_FACTORS = 4000  # unless there are more factors than that, for which no Hessian is formed
-_FALL = 4.0  # how much narrower the rounding is from one round to the next
-_ROUNDS = 25
-_STEPS = 30  # of Newton's method in a round
+_MAX_FACTORS = 4000  # unless there are more factors than that, for which no Hessian is formed
+_NARROWING = 4.0  # how much narrower the rounding is from one round to the next
+_MAX_ROUNDS = 25
+_MAX_STEPS = 30  # of Newton's method in a round
 _CHUNK = 8192  # samples whose factors are held at a time
 
 
@@ -75,12 +75,12 @@ class MachineProblem(NamedTuple):
         floor = 1e-15 * float(np.abs(self.box.t).max(initial=0.0) + largest * np.abs(z).sum())
         return stretch_machine(self.box, z, scores, floor, np.inf, 0)
 
-    def rounding(self, reach: float) -> Array:
-        """``J`` that rounds kinks over residuals of width twice `reach`."""
+    def rounding(self, half_width: float) -> Array:
+        """``J`` that rounds kinks over residuals of width twice `half_width`."""
         width = self.box.hi - self.box.lo
-        return np.where(width > 0, 2 * reach / np.where(width > 0, width, 1.0), 1.0) + self.diagonal
+        return np.where(width > 0, 2 * half_width / np.where(width > 0, width, 1.0), 1.0) + self.diagonal
 
-    def reach(self, machine: Machine, gap: float) -> float:
+    def half_width(self, machine: Machine, gap: float) -> float:
         """How wide kinks may be rounded for about this `gap`, by where the samples of a machine lie."""
         box, width = self.box, self.box.hi - self.box.lo
         distance = np.abs(np.abs(box.t - machine.scores - machine.bias) - box.eps)
@@ -89,14 +89,14 @@ class MachineProblem(NamedTuple):
         place = min(int(np.searchsorted(costs, gap)), len(costs) - 1)
         return max(float(distance[order[place]]), 4 * gap / max(float(width.sum()), 1e-300))
 
-    def coefficients(self, rest: Array, J: Array) -> Array:
+    def coefficients(self, residual: Array, J: Array) -> Array:
         """``z`` of samples with these residuals."""
-        soft = np.sign(rest) * np.maximum(np.abs(rest) - self.box.eps, 0.0)
+        soft = np.sign(residual) * np.maximum(np.abs(residual) - self.box.eps, 0.0)
         return np.clip(soft / J, self.box.lo, self.box.hi)
 
-    def slope(self, rest: Array, along: Array, J: Array, a: float) -> float:
+    def slope(self, residual: Array, along: Array, J: Array, a: float) -> float:
         """Of the losses, after a step `a` that changes scores by ``a * along``."""
-        return -float(self.coefficients(rest - a * along, J) @ along)
+        return -float(self.coefficients(residual - a * along, J) @ along)
 
 
 def has_numba() -> bool:
@@ -111,7 +111,7 @@ def fit_linear(
     *,
     tol: float,
     start: Array | None = None,
-    max_passes: int = _MOST_PASSES,
+    max_passes: int = _MAX_PASSES,
 ) -> Machine:
     """Solve the dual until primal and dual differ by at most `tol` times the primal.
 
@@ -133,27 +133,27 @@ def fit_linear(
         return _fit_smoothed(problem, best, tol)
     from absentia.methods.learning.engine._descent import Descent
 
-    descent, seen = Descent(problem, best), [(0, best.gap)]
+    descent, gaps = Descent(problem, best), [(0, best.gap)]
     width = sum(Phi.shape[1] for Phi in stack.factors)
     # a step of Newton's method costs as much as so many passes
-    patience = _PATIENCE + 15 * width**2 / stack.n if width <= _MOST_FACTORS else np.inf
+    patience = _PATIENCE + 15 * width**2 / stack.n if width <= _MAX_FACTORS else np.inf
     while best.gap > tol * abs(best.primal) and descent.passes < max_passes:
-        left = _passes_left(seen, tol * abs(best.primal))
+        left = _passes_left(gaps, tol * abs(best.primal))
         if left > patience:
             return _fit_smoothed(problem, best._replace(n_steps=descent.passes), tol)
         passes = min(max(_PASSES, int(left / 8)), 8 * _PASSES)
         descent.go(min(passes, max_passes - descent.passes))
-        looked = problem.evaluate(box.make_feasible(descent.z))
-        best = min(best, looked, key=lambda candidate: candidate.gap)
-        seen.append((descent.passes, best.gap))
+        current = problem.evaluate(box.make_feasible(descent.z))
+        best = min(best, current, key=lambda candidate: candidate.gap)
+        gaps.append((descent.passes, best.gap))
     return best._replace(n_steps=descent.passes)
 
 
-def _passes_left(seen: list[tuple[int, float]], wanted: float) -> float:
+def _passes_left(gaps: list[tuple[int, float]], wanted: float) -> float:
     """How many more passes it may take to a gap of `wanted`, by the last looks at it (passes, gap)."""
-    if len(seen) < 5:
+    if len(gaps) < 5:
         return 0.0
-    (before, wide), (now, gap) = seen[-min(len(seen), _LOOKS)], seen[-1]
+    (before, wide), (now, gap) = gaps[-min(len(gaps), _N_GAPS)], gaps[-1]
     fall = np.log(wide / gap) / (now - before)
     return float(np.log(gap / wanted) / fall) if fall > 0 else np.inf
 
@@ -164,14 +164,16 @@ def _passes_left(seen: list[tuple[int, float]], wanted: float) -> float:
 def _fit_smoothed(problem: MachineProblem, start: Machine, tol: float) -> Machine:
     """The machine to a relative gap of `tol`, from coefficients near it."""
     box = problem.box
-    v, b, best = _normal(problem, start.z), start.bias, start
-    reach, n_rounds = np.inf, 0
-    while n_rounds < _ROUNDS:
+    v, b, best = _transpose_times(problem, start.z), start.bias, start
+    half_width, n_rounds = np.inf, 0
+    while n_rounds < _MAX_ROUNDS:
         n_rounds += 1
         # as wide as the gap that there is, narrower than last time, as wide as the gap wanted allows
-        now, end = (problem.reach(best, gap) for gap in (best.gap, tol * abs(best.primal) / 2))
-        reach = max(min(now, reach / _FALL), end) if reach > end else reach / _FALL
-        v, b, z = _newton(problem, v, b, problem.rounding(reach))
+        now, end = (problem.half_width(best, gap) for gap in (best.gap, tol * abs(best.primal) / 2))
+        half_width = (
+            max(min(now, half_width / _NARROWING), end) if half_width > end else half_width / _NARROWING
+        )
+        v, b, z = _newton(problem, v, b, problem.rounding(half_width))
         machine = problem.evaluate(box.make_feasible(z))
         best = min(best, machine, key=lambda candidate: candidate.gap)
         if best.gap <= tol * abs(best.primal):
@@ -184,29 +186,29 @@ def _newton(problem: MachineProblem, v: Array, b: float, J: Array) -> tuple[Arra
     box = problem.box
     scores = _scores(problem, v)
     z = problem.coefficients(box.t - scores - b, J)
-    for _ in range(_STEPS):
-        rest = box.t - scores - b
-        z = problem.coefficients(rest, J)
-        gradient = np.append(v - _normal(problem, z), -z.sum())
+    for _ in range(_MAX_STEPS):
+        residual = box.t - scores - b
+        z = problem.coefficients(residual, J)
+        gradient = np.append(v - _transpose_times(problem, z), -z.sum())
         free = np.flatnonzero((z > box.lo) & (z < box.hi) & ((box.eps == 0) | (z != 0)))
         # nobody inside their bounds holds the bias: as if they were spread evenly over all residuals
-        held = float((box.hi - box.lo).sum()) / max(float(np.ptp(rest)), 1e-300)
+        held = float((box.hi - box.lo).sum()) / max(float(np.ptp(residual)), 1e-300)
         step = -_solve_hessian(problem, free, J, gradient, 1e-3 * held)
         dv, db = step[:-1], float(step[-1])
         along = _scores(problem, dv) + db
-        slope = float(v @ dv) + problem.slope(rest, along, J, 0.0)
+        slope = float(v @ dv) + problem.slope(residual, along, J, 0.0)
         if not slope < -1e-12 * float(v @ v):
             break
-        a = _least(partial(_slope, problem, J, rest, along, float(v @ dv), float(dv @ dv)))
+        a = _least(partial(_slope, problem, J, residual, along, float(v @ dv), float(dv @ dv)))
         v, b, scores = v + a * dv, b + a * db, scores + a * (along - db)
     return v, b, z
 
 
 def _slope(
-    problem: MachineProblem, J: Array, rest: Array, along: Array, first: float, second: float, a: float
+    problem: MachineProblem, J: Array, residual: Array, along: Array, first: float, second: float, a: float
 ) -> float:
     """Of the smoothed primal after a step `a`, whose norm has these derivatives."""
-    return first + a * second + problem.slope(rest, along, J, a)
+    return first + a * second + problem.slope(residual, along, J, a)
 
 
 def _least(slope: Callable[[float], float]) -> float:
@@ -217,7 +219,7 @@ def _least(slope: Callable[[float], float]) -> float:
     return float(scipy.optimize.brentq(slope, 0.0, high, rtol=1e-10)) if slope(high) > 0 else high
 
 
-def _normal(problem: MachineProblem, z: Array) -> Array:
+def _transpose_times(problem: MachineProblem, z: Array) -> Array:
     """``G' z``."""
     return problem.root * np.concatenate(problem.stack.normals(z))
 
@@ -231,7 +233,7 @@ def _solve_hessian(problem: MachineProblem, free: Array, J: Array, gradient: Arr
     """The Hessian's inverse times `gradient`; the bias bends the primal by `held` at least."""
     d, root = len(gradient) - 1, problem.root
     held = max(held - float((1 / J[free]).sum()), 1e-10 * held)
-    if d > _MOST_FACTORS:
+    if d > _MAX_FACTORS:
         return _solve_iteratively(problem, free, J, gradient, held)
     H = np.diag(np.append(np.ones(d), held))
     for a in range(0, len(free), _CHUNK):
@@ -251,7 +253,7 @@ def _solve_iteratively(
 
     def multiply(x: Array) -> Array:
         bent = weight * (_scores(problem, x[:-1]) + x[-1])
-        return np.append(x[:-1] + _normal(problem, bent), bent.sum() + held * x[-1])
+        return np.append(x[:-1] + _transpose_times(problem, bent), bent.sum() + held * x[-1])
 
     H = scipy.sparse.linalg.LinearOperator((len(gradient),) * 2, matvec=multiply, dtype=np.float64)
     return scipy.sparse.linalg.cg(H, gradient, rtol=1e-4, maxiter=200)[0]

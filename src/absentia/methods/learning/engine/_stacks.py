@@ -42,7 +42,7 @@ _NEAR = 0.05  # share of the samples that count as near their kinks
 _MOST_NEAR = 20_000  # of them that are looked at
 
 
-class Response(NamedTuple):
+class _Response(NamedTuple):
     """One machine's share of the curvature of V, and how its coefficients `free` follow the weights."""
 
     H: Array
@@ -50,7 +50,7 @@ class Response(NamedTuple):
     follow: Array  # B R
 
     @classmethod
-    def none(cls, m: int) -> Response:
+    def none(cls, m: int) -> _Response:
         return cls(np.zeros((m, m)), np.zeros(0, dtype=np.int64), np.zeros((0, m)))
 
 
@@ -92,13 +92,13 @@ class _DenseSum:
         """The machine on it, to a relative gap of `tol`."""
         return fit_machine(self.K, box, tol=tol, start=start)
 
-    def response(self, box: Box, machine: Machine, R: Array, jitter: float) -> Response:
+    def response(self, box: Box, machine: Machine, R: Array, jitter: float) -> _Response:
         """How the machine, with ``K_p z`` the columns of `R`, answers to other weights."""
         diagonal, m, free = np.diagonal(self.K), R.shape[1], box.free(machine.z)
         # others are free only because no kernel holds them
         free = free[diagonal[free] > 1e-8 * diagonal.max()]
         if len(free) < 2:
-            return Response.none(m)
+            return _Response.none(m)
         L = cholesky_with_jitter(self.K[np.ix_(free, free)].astype(np.float64, copy=False), jitter)
         # with Y = L^-1 R made orthogonal to L^-1 1: H = Y'Y, which rounding cannot make indefinite
         sides = np.column_stack([R[free], np.ones(len(free))])
@@ -106,7 +106,7 @@ class _DenseSum:
         Y, ones = Y[:, :-1], Y[:, -1]
         Y = Y - np.outer(ones, ones @ Y) / (ones @ ones)
         follow = scipy.linalg.solve_triangular(L, Y, lower=True, trans=1, check_finite=False)
-        return Response(Y.T @ Y, free, follow)
+        return _Response(Y.T @ Y, free, follow)
 
 
 def cholesky_with_jitter(K: Array, jitter: float) -> Array:
@@ -386,12 +386,12 @@ class _FactorSum:
         """The machine on it, to a relative gap of `tol`."""
         return fit_linear(self.stack, self.eta, box, tol=tol, start=start)
 
-    def response(self, box: Box, machine: Machine, R: Array, jitter: float) -> Response:
+    def response(self, box: Box, machine: Machine, R: Array, jitter: float) -> _Response:
         """How V bends; coefficients stay where they are."""
         m = R.shape[1]
         near, give = self._near(box, machine)
         if len(near) < 2:
-            return Response.none(m)
+            return _Response.none(m)
         Phi, root = self.stack.rows(near), self.stack.roots(self.eta)
         bent = Phi / give[:, None]
         # products of A with the columns of R and with 1, by Woodbury's identity
@@ -403,7 +403,7 @@ class _FactorSum:
         A = plain - Y.T @ Y
         H = A[:-1, :-1] - np.outer(A[-1, :-1], A[-1, :-1]) / A[-1, -1] if A[-1, -1] > 0 else A[:-1, :-1]
         values, vectors = np.linalg.eigh((H + H.T) / 2)
-        none = Response.none(m)
+        none = _Response.none(m)
         return none._replace(H=vectors * np.maximum(values, 0.0) @ vectors.T)
 
     def _near(self, box: Box, machine: Machine) -> tuple[Array, Array]:

@@ -11,8 +11,10 @@ from absentia.app.report._page import (
     Row,
     Section,
     definitions,
+    get_words,
     heading,
     make_scrollable,
+    make_section,
     make_table,
     note,
     render_page,
@@ -27,15 +29,6 @@ _VERDICTS = {
     "not reproduced": "not reproduced",
     "not run": "not run",
 }
-_STYLE = """
-td { vertical-align: top; }
-.figure small { display: block; color: var(--soft); font-size: .75rem; }
-.is-reproduced { color: var(--accent); }
-.is-exceeded { color: var(--c3); }
-.is-not { color: var(--amber); }
-.like { text-decoration: underline; text-underline-offset: .2em; }
-.drawn svg { max-width: 100%; height: auto; }
-"""
 
 
 def render_reproduction(summary: Summary, quick: bool = False) -> str:
@@ -48,9 +41,8 @@ def render_reproduction(summary: Summary, quick: bool = False) -> str:
         _make_provenance_section(summary),
     ]
     story = _make_story(summary, quick)
-    return render_page(
-        "reproduction", story, _list_figures(summary), sections, sheet="comparison.css", style=_STYLE
-    )
+    sheets = ["comparison.css", "reproduction.css"]
+    return render_page("reproduction", story, _list_figures(summary), sections, sheets=sheets)
 
 
 def _make_story(summary: Summary, quick: bool) -> SimpleNamespace:
@@ -92,12 +84,8 @@ def _make_tables_section(summary: Summary) -> Section | None:
     if not blocks:
         return None
     if any(column.leaks for column in summary.experiment.columns):
-        blocks.append(note("† is given what is hidden from the others; shown beside, not counted."))
-    lead = (
-        "Our number, below it its standard error; then the paper's number, the difference, and what that "
-        "comes to: reproduced if it agrees to the last printed digit or within two standard errors."
-    )
-    return Section("tables", "Tables", "Ours, and the paper's", lead, blocks)
+        blocks.append(note(get_words("reproduction.tables.leaks")))
+    return make_section("reproduction.tables", blocks)
 
 
 def _make_measure_table(summary: Summary, measure: Measure) -> Markup:
@@ -137,10 +125,7 @@ def _make_claims_section(summary: Summary) -> Section | None:
     verdict = Column("Verdict", numeric=False)
     columns: Columns = ["Claim", "by (paper)", "by (ours)", "standard error", "pairs", verdict]
     table = make_table("Claims", columns, [_make_claim_row(claim) for claim in summary.claims], file=None)
-    words = (
-        "Differences are in favour of the method that is claimed to be better, paired by row and repeat."
-    )
-    return Section("claims", "Claims", "What the paper says", blocks=[table, note(words)])
+    return make_section("reproduction.claims", [table])
 
 
 def _make_claim_row(claim: Any) -> Row:
@@ -156,9 +141,7 @@ def _make_departures_section(summary: Summary) -> Section | None:
     if not departures:
         return None
     items = fill("<ul>{}</ul>", [fill("<li>{}</li>", sentence) for sentence in departures])
-    return Section(
-        "departures", "Differences of protocol", "Where this differs from the paper", blocks=[items]
-    )
+    return make_section("reproduction.departures", [items])
 
 
 def _make_provenance_section(summary: Summary) -> Section:
@@ -166,10 +149,9 @@ def _make_provenance_section(summary: Summary) -> Section:
     repeats = f"{summary.trials} trials, {summary.repeats} repeat{'' if summary.repeats == 1 else 's'}"
     if experiment.full_repeats != experiment.repeats:
         repeats += f"; the paper's number of repeats: --repeats {experiment.full_repeats}"
-    words = f"{repeats}. Standard errors are over repeats; with one repeat over views or classes."
     facts = [(method, f"source {version}") for method, version in summary.versions.items()]
     facts += [(name, f"{spent:.3g} CPU seconds a trial") for name, spent in summary.seconds.items()]
     code = '<div class="code"><pre tabindex="0"><code>absentia reproduce {}</code></pre></div>'
-    lead = fill('<p class="lead">{}</p>', words)
+    lead = fill('<p class="lead">{}</p>', get_words("reproduction.made.lead", repeats=repeats))
     blocks = [fill(code, experiment.name), lead, definitions(facts, "facts")]
-    return Section("made", "How it was made", "How it was made", blocks=blocks)
+    return make_section("reproduction.made", blocks, lead="")
