@@ -24,6 +24,7 @@ from absentia.methods._embedding import ViewEmbedding as ViewEmbedding
 from absentia.methods._embedding import embed as embed
 from absentia.methods._intervals import CompletionIntervals as CompletionIntervals
 from absentia.methods._intervals import calibrate_completer as calibrate_completer
+from absentia.methods._predictor import Predictor as Predictor
 from absentia.methods._values import CompletedValues as CompletedValues
 from absentia.methods._values import complete_values as complete_values
 from absentia.methods.catalogue import as_printed as as_printed

@@ -682,12 +682,12 @@ def test_a_description_of_nonsense_is_a_file_error(tmp_path, whole, tree):
 def test_the_documentation_runs_when_pasted_and_lists_what_can_be_kept(tmp_path, monkeypatch, capsys):
     text = (Path(__file__).parents[2] / "docs" / "models.md").read_text()
     blocks = re.findall("```python\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     monkeypatch.chdir(tmp_path)
     names = {}
     for block in blocks:
         exec(block, names)
-    assert capsys.readouterr().out == "['ViewKernels', 'AbsentMKLClassifier']\n"
+    assert capsys.readouterr().out == "['ViewKernels', 'AbsentMKLClassifier']\n(1, 2) [ True]\n"
     views = names["views"]
     np.testing.assert_array_equal(names["again"].predict(views), names["model"].predict(views))
     assert [name for name in SKLEARN_CLASSES if f"`{name}`" not in text] == []

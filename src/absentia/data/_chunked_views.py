@@ -300,24 +300,36 @@ class ChunkedTable:
 
     def map(self, step: Step) -> Iterator[tuple[Array, Any]]:
         """What a step makes of some rows at a time, and the positions of these; one pass."""
+        for parts in self._map_chunks(step):
+            yield from parts
+
+    def _map_chunks(self, step: Step, first: int = 0) -> Iterator[Iterator[tuple[Array, Any]]]:
+        """The same for one chunk at a time, from the `first` on."""
         order = np.argsort(self._chunk, kind="stable")
         parts = np.split(order, np.flatnonzero(np.diff(self._chunk[order])) + 1) if len(order) else []
+        parts = parts[first:]
         tasks = [(self.chunks[self._chunk[places[0]]], self._row[places]) for places in parts]
         client, steps = _find_client(), (*self.steps, step)
         results = (_work(*task, steps) for task in tasks)
         if client is not None and len(tasks) > 1:
             results = _Workers(client, steps).run(tasks)  # type: ignore[assignment]
         for places, result in zip(parts, results, strict=True):
-            yield from ((places[here], values) for here, values in result)
+            yield ((places[here], values) for here, values in result)
 
     def compute(self) -> Array:
         """All rows, in memory or, if they take much of it, mapped from a file that goes with the array."""
         result = _make_array(self.shape, self.dtype)
-        for places, values in self.map(_Cast(self.dtype)):
-            together = len(places) == places[-1] - places[0] + 1
-            where = slice(places[0], places[-1] + 1) if together and (np.diff(places) > 0).all() else places
-            result[where] = values
+        for _ in self.fill(result):
+            pass
         return result
+
+    def fill(self, result: Array, first: int = 0) -> Iterator[None]:
+        """Write rows into `result`, of chunks from the `first` on; something is yielded after each."""
+        for parts in self._map_chunks(_Cast(self.dtype), first):
+            for places, values in parts:
+                together = len(places) == places[-1] - places[0] + 1 and (np.diff(places) > 0).all()
+                result[slice(places[0], places[-1] + 1) if together else places] = values
+            yield
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
         n, width = self.shape

@@ -387,7 +387,11 @@ class KernelViews(Presence):
 
 
 def _as_operators(kernels: Mapping[str, Array | Operator]) -> dict[str, Operator]:
-    return {name: K if isinstance(K, Operator) else Dense(K) for name, K in kernels.items()}
+    # the second question is that of a protocol, which takes longer than a product of one row
+    return {
+        name: Dense(K) if isinstance(K, np.ndarray) or not isinstance(K, Operator) else K
+        for name, K in kernels.items()
+    }
 
 
 def _warn_of_size(name: str, operator: Operator) -> None:

@@ -165,6 +165,8 @@ class Presence:
 
     def select(self, names: Sequence[str]) -> Self:
         """The same samples with only the views named."""
+        if tuple(names) == self.names:
+            return self
         columns = [self._column(name) for name in names]
         changes: dict[str, Any] = {}
         for one in fields(self):

@@ -8,7 +8,7 @@ that have it, sample ids, and ``observed`` (samples x views, True = present).  I
 The ``from_...`` constructors validate; slices of a valid object are trusted.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     import pandas
 
 _MAX_VALUE = 1e150  # squares must be numbers too
-_BLOCK_NUMBERS = 2**20  # that are looked at at a time
 
 
 @serializable
@@ -78,6 +77,7 @@ class Views(Presence):
         *,
         ids: Iterable[Hashable] | None = None,
         observed: Any = None,
+        copy: bool = True,
     ) -> Self:
         """From ``{name: table}``; tables are data frames, arrays or sparse matrices, not mixed.
 
@@ -94,6 +94,8 @@ class Views(Presence):
             Sample ids, for arrays only.
         observed : array of bool, shape (n_samples, n_views), optional
             Who has which view, for arrays only; cells that are False are ignored whatever they hold.
+        copy : bool, default True
+            False: values of views that every row has are not copied; do not change them afterwards.
         """
         if not isinstance(views, Mapping):
             raise ValueError(
@@ -114,7 +116,7 @@ class Views(Presence):
             raise ValueError("ids and observed go with arrays; data frames carry their own index")
         else:
             parts = [frame_part(n, t) for n, t in zip(names, tables, strict=True)]
-        return cls._align(names, parts, align, observed)
+        return cls._align(names, parts, align, observed, copy)
 
     @classmethod
     def from_list(
@@ -179,7 +181,9 @@ class Views(Presence):
         return cls.from_dict({name: frame[list(cols)] for name, cols in columns.items()})
 
     @classmethod
-    def from_mudata(cls, mdata: Any, *, layer: KeyByModality = None, use_rep: KeyByModality = None) -> Self:
+    def from_mudata(
+        cls, mdata: Any, *, layer: KeyByModality = None, use_rep: KeyByModality = None, copy: bool = True
+    ) -> Self:
         """From a MuData object: one view per modality, aligned by observation name.
 
         Parameters
@@ -188,11 +192,15 @@ class Views(Presence):
             Who is not in a modality lacks the view.
         layer, use_rep : str or mapping of str to str, optional
             A layer, or an entry of obsm, to take instead of X; a mapping says it by modality.
+        copy : bool, default True
+            As in :meth:`from_dict`.
         """
-        return cls._align(*mudata_parts(mdata, layer, use_rep), "union", None)
+        return cls._align(*mudata_parts(mdata, layer, use_rep), "union", None, copy)
 
     @classmethod
-    def from_anndata(cls, adata: Any, *, layer: str | None = None, use_rep: str | None = None) -> Self:
+    def from_anndata(
+        cls, adata: Any, *, layer: str | None = None, use_rep: str | None = None, copy: bool = True
+    ) -> Self:
         """From an AnnData object: one view, called as what was taken.
 
         Parameters
@@ -201,8 +209,10 @@ class Views(Presence):
             Observations are the samples.
         layer, use_rep : str, optional
             A layer, or an entry of obsm, to take instead of X.
+        copy : bool, default True
+            As in :meth:`from_dict`.
         """
-        return cls._align(*anndata_parts(adata, layer, use_rep), "union", None)
+        return cls._align(*anndata_parts(adata, layer, use_rep), "union", None, copy)
 
     @classmethod
     def from_parquet(
@@ -285,7 +295,9 @@ class Views(Presence):
         )
 
     @classmethod
-    def _align(cls, names: tuple[str, ...], parts: Sequence[Part], align: Align, observed: Any) -> Self:
+    def _align(
+        cls, names: tuple[str, ...], parts: Sequence[Part], align: Align, observed: Any, copy: bool = True
+    ) -> Self:
         ids, rows = align_ids(names, [part.ids for part in parts], align)
         mask = np.zeros((len(ids), len(names)), dtype=bool)
         given = None if observed is None else check_observed(observed, len(ids), len(names))
@@ -295,7 +307,7 @@ class Views(Presence):
             values = part.values if order is None else part.values[order]  # copied once, below
             present = ~empty_rows(values) if given is None else given[having, v]
             mask[having[present], v] = True
-            is_own = part.is_own or (order is None and _is_mapped(values))
+            is_own = part.is_own or not copy or (order is None and _is_mapped(values))
             blocks[name] = freeze(_take_present(values, present, copy=not is_own))
             _check_finite(name, blocks[name], ids[having[present]], given is not None)
         features = {name: part.features for name, part in zip(names, parts, strict=True)}
@@ -332,6 +344,8 @@ class Views(Presence):
 
     def _picked(self, key: Any) -> Self:
         index = as_index(key, self.n_samples)
+        if np.array_equal(index, np.arange(self.n_samples)):
+            return self
         return replace(
             self,
             ids=as_readonly(self.ids[index]),
@@ -442,12 +456,6 @@ def _take_present(values: Any, present: Array, *, copy: bool) -> Any:
     return values[rows[0] : rows[-1] + 1]
 
 
-def _blocks_of_rows(values: Array) -> Iterator[Array]:
-    """Some rows of an array at a time."""
-    step = max(_BLOCK_NUMBERS // max(values.shape[1], 1), 1)
-    return (values[a : a + step] for a in range(0, len(values), step))
-
-
 def empty_rows(values: Any) -> Array:
     """Which rows of an array or sparse matrix are NaN throughout."""
     if isinstance(values, ChunkedTable) and values.profile is not None:
@@ -457,8 +465,9 @@ def empty_rows(values: Any) -> Array:
             (np.isnan(values.data).astype(int), values.indices, values.indptr), values.shape
         )
         return np.asarray(nan.sum(axis=1)).ravel() == values.shape[1]
-    parts = [np.isnan(part).all(axis=1) for part in _blocks_of_rows(values)]
-    return np.concatenate([np.zeros(0, dtype=bool), *parts])
+    empty = np.isnan(values[:, 0])
+    empty[empty] = np.isnan(values[empty]).all(axis=1)
+    return np.asarray(empty)
 
 
 def _count_nan(block: Any) -> int:
@@ -472,8 +481,9 @@ def _check_finite(name: str, block: Any, ids: Array, given: bool) -> None:
     if isinstance(block, ChunkedTable):
         check_values(name, block, ids, most)
         return
-    stored = block.data[:, None] if scipy.sparse.issparse(block) else block
-    if any((part > most).any() or (part < -most).any() for part in _blocks_of_rows(stored)):
+    stored = block.data if scipy.sparse.issparse(block) else block
+    within = -most <= stored.min(initial=0.0) and stored.max(initial=0.0) <= most  # False where one is NaN
+    if not within and ((stored > most).any() or (stored < -most).any()):
         entries = scipy.sparse.coo_array(block)
         place = int(np.argmax(np.abs(entries.data) > most))
         row, column = int(entries.row[place]), int(entries.col[place])

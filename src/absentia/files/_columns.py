@@ -288,7 +288,7 @@ def infer_types(table: "RawTable", places: Sequence[int], *, only_numbers: bool 
         values = None if isinstance(column, str | np.ndarray) else _read_declared(column)
         if isinstance(column, np.ndarray):
             typed.columns[name] = column
-            plain.append(place)
+            plain += [place] if table.is_plain(column) else []
         elif isinstance(values, _Fault):
             line = table.lines[0] if table.lines else None
             typed.faults.append(replace(values, column=name, line=line))

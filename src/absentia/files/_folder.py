@@ -207,7 +207,7 @@ def join_frames(frames: "Mapping[str, pd.DataFrame]", notes: Sequence[str]) -> L
         ids, {name: list(map(str, frame.columns)) for name, frame in frames.items()}
     ):
         warn(sentence, AbsenceWarning)
-    return LoadedData(Views.from_dict(frames), tuple(notes))
+    return LoadedData(Views.from_dict(frames, copy=False), tuple(notes))
 
 
 # --------------------------------------------------------------------------- ids that may be the same

@@ -298,7 +298,7 @@ def read_single_table(path: Path, options: Options) -> LoadedData:
         return join_frames(*read_sheets(path, options))
     if groups is None:
         frame, notes = read_view_table(view, path, options)
-        return LoadedData(Views.from_dict({view: frame}), notes=notes)
+        return LoadedData(Views.from_dict({view: frame}, copy=False), notes=notes)
 
     frames, notes = _read_groups(path, groups, options)
     return LoadedData(Views.from_dict(frames), notes=notes)

@@ -83,11 +83,12 @@ def _check_heaps(path: PathLike) -> None:
     and a text that is filled up to 8 bytes.  The length of free space is that of the whole object.
     """
     with open_regular(path) as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
-        heap = content.find(_HEAP_SIGNATURE)
+        heap, unpack = content.find(_HEAP_SIGNATURE), _OBJECT.unpack_from
         while heap >= 0:
             place, end = heap + 16, heap + int.from_bytes(content[heap + 8 : heap + 16], "little")
-            while place + _OBJECT.size <= min(end, len(content)):
-                number, length = _OBJECT.unpack_from(content, place)
+            last = min(end, len(content)) - _OBJECT.size
+            while place <= last:
+                number, length = unpack(content, place)
                 if number == 0 and length < _OBJECT.size:
                     raise ValueError("is damaged: texts in it are overwritten; copy the file again")
                 place += length if number == 0 else _OBJECT.size + -(-length // 8) * 8
@@ -336,7 +337,7 @@ def read_annotated(path: Path, options: Options) -> Views | KernelViews:
         blocks = obsp_blocks(data, rep)
         if blocks is not None:
             return KernelViews.from_blocks(blocks)
-        return make(data, layer=layer, use_rep=rep)
+        return make(data, layer=layer, use_rep=rep, copy=False)
 
 
 def _split_by_modality(said: str | None, what: str) -> Any:

@@ -14,13 +14,16 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from absentia.core import Array
 from absentia.files._archive import BoundedFile
 from absentia.files._base import Budget, import_optional, open_regular
 from absentia.files._columns import format_cell, unescape_formula
-from absentia.files._text import BYTES_PER_CHARACTER, END, pack_cells, read_text
+from absentia.files._text import BYTES_PER_CHARACTER, END, UNNAMED, find_id_columns, pack_cells, read_text
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".tab", ".csv.gz", ".tsv.gz", ".txt.gz")
 TABLE_ENDINGS = (*TEXT_ENDINGS, ".parquet", ".pq", ".feather", ".xlsx")
+_COLUMNS_AT_ONCE = 64  # of a Parquet file, besides the array that they go to
+_MAX_WHOLE = 1e15  # numbers below are written alike, whole or floating
 _MAX_ROWS = 1 << 20  # that a sheet can have
 _MAX_SHEETS = 100
 
@@ -33,8 +36,8 @@ class RawTable:
     ----------
     names : list of str
     columns : list
-        Each a text of all cells, as :func:`pack_cells` makes it, an array of plain numbers and gaps, or a
-        pandas Series where the file declares types.
+        Each a text of all cells, as :func:`pack_cells` makes it, an array of numbers, NaN where missing, or
+        a pandas Series where the file declares types.
     lines : sequence of int
         The line of the file that each row stands in.
     index : str, optional
@@ -55,12 +58,16 @@ class RawTable:
     @property
     def is_text(self) -> bool:
         """Whether all is as it was written, and of no declared type."""
-        return all(isinstance(column, str | np.ndarray) for column in self.columns)
+        return all(isinstance(column, str) or self.is_plain(column) for column in self.columns)
+
+    def is_plain(self, column: Any) -> bool:
+        """Whether a column is of numbers that are written plainly in a text file."""
+        return self.path is not None and isinstance(column, np.ndarray)
 
     def texts(self, place: int) -> list[str]:
         """A column as texts."""
         column = self.columns[place]
-        if isinstance(column, np.ndarray):
+        if self.is_plain(column):
             column = self._written[place]
         if not isinstance(column, str):
             return [format_cell(x) for x in column.tolist()]
@@ -108,7 +115,7 @@ def read_raw_table(path: Path, sheet: str | None = None) -> RawTable:
     if kind == ".xlsx":
         return _read_sheet(path, sheet)
     if kind in (".parquet", ".pq"):
-        return _table_from_frame(_read_parquet(path))
+        return _read_parquet(path)
     if kind == ".feather":
         return _table_from_frame(_read_feather(path))
     if not is_table(path):
@@ -149,9 +156,62 @@ def _read_parquet(path: Path) -> Any:
             content = parquet.ParquetFile(file)
             about = content.metadata
             Budget().spend(_cell_bytes(about.num_rows, about.num_columns), f"{about.num_rows} rows")
-            return _to_frame(content.read())
+            names = content.schema_arrow.names
+            numbers = _find_number_columns(content.schema_arrow)
+            values, odd = _read_numbers(content, numbers, about.num_rows)
+            rest = [name for name in names if name not in numbers or name in odd]
+            frame = _to_frame(content.read(rest or None, use_pandas_metadata=True).select(rest))
         except Exception as error:
             raise _explain_damage(error, "Parquet") from None
+    table = _table_from_frame(frame)
+    columns = dict(zip(numbers, values.T, strict=True)) | dict(zip(table.names, table.columns, strict=True))
+    own = [table.index] if table.index is not None else []
+    names = [*own, *(name for name in names if name in columns and name not in own)]
+    if len(names) != len(columns):
+        return table
+    return replace(table, names=names, columns=[columns[name] for name in names])
+
+
+def _find_number_columns(schema: Any) -> dict[str, Any]:
+    """Columns of a Parquet file that are numbers and surely no ids, by name, and their types."""
+    import pyarrow.types as kinds
+
+    names, about = schema.names, schema.pandas_metadata or {}
+    indices = {name for name in about.get("index_columns", ()) if isinstance(name, str)}
+    ids = indices | {names[place] for place in find_id_columns(names)}
+    if len(set(names)) < len(names) or len(about.get("column_indexes", ())) > 1:
+        return {}
+    others = ids or set(names[:1])
+    return {
+        field.name: field.type
+        for field in schema
+        if field.name not in others
+        and not UNNAMED.fullmatch(field.name)
+        and (kinds.is_float32(field.type) or kinds.is_float64(field.type) or kinds.is_integer(field.type))
+    }
+
+
+def _read_numbers(content: Any, numbers: dict[str, Any], n: int) -> tuple[Array, set[str]]:
+    """Columns of numbers as an array (rows, columns), some of them at a time; which have to be texts.
+
+    The array is in single precision if all columns are.  Whole numbers that doubles cannot hold are ids.
+    """
+    names = list(numbers)
+    single = {str(kind) for kind in numbers.values()} == {"float"}
+    values, odd = np.empty((n, len(names)), np.float32 if single else np.float64), set[str]()
+    for begin in range(0, len(names), _COLUMNS_AT_ONCE):
+        some = names[begin : begin + _COLUMNS_AT_ONCE]
+        table = content.read(some).select(some)
+        table.validate(full=True)
+        row = 0
+        for batch in table.combine_chunks().to_batches():
+            part = values[row : row + batch.num_rows, begin : begin + len(some)]
+            part[:] = np.asarray(batch.to_tensor(null_to_nan=True, row_major=True))
+            row += batch.num_rows
+    for j, kind in enumerate(numbers.values()):
+        if "int" in str(kind) and np.nanmax(np.abs(values[:, j]), initial=0.0) >= _MAX_WHOLE:
+            odd.add(names[j])
+    return values, odd
 
 
 def _read_feather(path: Path) -> Any:

@@ -196,7 +196,8 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         Views that the new samples lack altogether may be left out of `X`.  Columns are found by name; what
         differs from training is warned of.
         """
-        check_is_fitted(self, "names_in_")
+        if "names_in_" not in vars(self):
+            check_is_fitted(self, "names_in_")
         _check_input(X, self.kernel)
         X = self._select_known(X)
         rows = Presence(X.ids, self.names_in_, _align_observed(X, self.names_in_), groups=X.groups)

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse
 from scipy.spatial.distance import pdist
 from sklearn.metrics import pairwise
+from sklearn.utils.extmath import safe_sparse_dot
 
 from absentia.core import (
     Array,
@@ -136,10 +137,14 @@ class _Kernel:
     parameters: tuple[str, ...] = ()
 
 
+def _linear(A: Any, B: Any) -> Array:
+    return np.asarray(safe_sparse_dot(A, B.T, dense_output=True))
+
+
 KERNELS: dict[str, _Kernel] = {
     "rbf": _Kernel(_rbf, metric="sqeuclidean", standardize=True),
     "laplacian": _Kernel(pairwise.laplacian_kernel, metric="cityblock", standardize=True, dense=True),
-    "linear": _Kernel(pairwise.linear_kernel, squared_norms, standardize=True),
+    "linear": _Kernel(_linear, squared_norms, standardize=True),
     "polynomial": _Kernel(
         pairwise.polynomial_kernel, _polynomial_diagonal, standardize=True, parameters=("degree", "coef0")
     ),

@@ -274,8 +274,14 @@ class Model:
             yield self.rows(data[begin : begin + size])
 
     def predict(self, data: Views | KernelViews) -> Array:
-        """The class of each sample."""
-        return self._predict_blocks(data, self.classifier.predict)
+        """The class of each sample; the number or the risk, of models of these."""
+        classifier = self.classifier
+        if not hasattr(classifier, "decision_function"):
+            return self._predict_blocks(data, classifier.predict)
+        if getattr(classifier, "_own_probabilities", False):
+            return self._predict_blocks(data, classifier.predict_proba, classifier.decide)
+        decide = lambda rows, _: classifier.predict(rows)  # noqa: E731
+        return self._predict_blocks(data, classifier.decision_function, decide)
 
     def decision_function(self, data: Views | KernelViews) -> Array:
         """Scores, as the classifier gives them."""
@@ -283,15 +289,37 @@ class Model:
 
     def predict_proba(self, data: Views | KernelViews) -> Array:
         """Probabilities of the classes, if the classifier was fitted with ``probability``."""
-        return self._predict_blocks(data, self.classifier.predict_proba)
+        classifier = self.classifier
+        if getattr(classifier, "_own_probabilities", False):  # of which scores are made
+            return self._predict_blocks(data, classifier.predict_proba)
+        decide = lambda rows, _: classifier.predict_proba(rows)  # noqa: E731
+        return self._predict_blocks(data, classifier.decision_function, decide)
 
-    def _predict_blocks(self, data: Views | KernelViews, predict: Callable[[Any], Array]) -> Array:
-        """What `predict` says of every block, if the scores behind it are numbers."""
+    def _predict_blocks(
+        self,
+        data: Views | KernelViews,
+        score: Callable[[Any], Array],
+        decide: Callable[[Any, Array], Array] = lambda _, scores: scores,
+    ) -> Array:
+        """What is decided of every block from its scores, if these are numbers."""
         predictions = []
         for rows in self.blocks(data):
-            check_scores(rows, self.classifier.decision_function(rows))
-            predictions.append(np.asarray(predict(rows)))
+            scores = np.asarray(score(rows))
+            check_scores(rows, scores)
+            predictions.append(np.asarray(decide(rows, scores)))
         return np.concatenate(predictions)
+
+
+def as_model(fitted: Any) -> Model:
+    """A fitted estimator, or a pipeline of `AdjustViews`, `ViewKernels` and one, as a :class:`Model`."""
+    if isinstance(fitted, Model):
+        return fitted
+    steps = [step for _, step in fitted.steps] if isinstance(fitted, Pipeline) else [fitted]
+    adjust = steps.pop(0) if isinstance(steps[0], AdjustViews) else None
+    kernels = steps.pop(0) if len(steps) == 2 and isinstance(steps[0], ViewKernels) else None
+    if len(steps) > 1 or not (hasattr(steps[0], "predict") and hasattr(steps[0], "ids_")):
+        raise ValueError(f"a {type(fitted).__name__} is no fitted model of classes, numbers or survival")
+    return Model(steps[0], kernels, adjust=adjust)
 
 
 def adjust_before(adjust: AdjustViews, model: Any) -> Any:

@@ -63,7 +63,7 @@ class CompleteOptions:
     report: Path | None = None
     no_quality: flag.Switch = False
     threads: flag.Threads = None
-    dask: flag.DaskFlag = None
+    dask: flag.Dask = None
     force: flag.Force = False
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from absentia.app._checks import check_ending, check_outputs
 from absentia.app._terminal import say_paths
-from absentia.app.cli._flags import DATA_HELP, Force, LabelledReadOptions, LabelsFlag
+from absentia.app.cli import _flags as flag
 
 # isort: split
 from cyclopts import Parameter
@@ -45,7 +45,7 @@ def plot(
     data: Annotated[
         Path,
         Parameter(
-            help=f"{DATA_HELP} For weights and importance a model, for comparison and learning-curve "
+            help=f"{flag.DATA_HELP} For weights and importance a model, for comparison and learning-curve "
             "the folder of a comparison, for plan the table that absentia plan wrote, for "
             "critical-difference a table of scores, data sets x methods."
         ),
@@ -53,13 +53,13 @@ def plot(
     /,
     *,
     output: Annotated[Path, Parameter(alias="-o")],
-    labels: LabelsFlag = None,
+    labels: flag.Labels = None,
     model: Path | None = None,
     sample: str | None = None,
     method: str = "cvkt",
     width: Literal["single", "middle", "double"] | None = None,
-    source: LabelledReadOptions = LabelledReadOptions(),  # noqa: B008 - it is frozen
-    force: Force = False,
+    source: flag.LabelledReadOptions = flag.LabelledReadOptions(),  # noqa: B008 - it is frozen
+    force: flag.Force = False,
 ) -> None:
     """Draw a picture: of data, a model, a comparison or a table.
 
@@ -103,7 +103,7 @@ class _Request:
     model_path: Path | None
     sample: str | None
     method: str
-    source: LabelledReadOptions
+    source: flag.LabelledReadOptions
 
     @cached_property
     def _read(self) -> tuple[Any, Any]:

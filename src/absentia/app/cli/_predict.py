@@ -6,9 +6,10 @@ import io
 import shlex
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
@@ -16,6 +17,7 @@ from absentia.app._checks import MAX_PROCESSES, STANDARD_OUTPUT, check_coverage,
 from absentia.app._progress import step_bar
 from absentia.app._terminal import err, escape_text, out, say_json, say_paths
 from absentia.app.cli import _flags as flag
+from absentia.app.cli._unfinished import Block, Unfinished, hash_inputs, keep_unfinished
 
 # isort: split
 from cyclopts import Parameter
@@ -85,13 +87,13 @@ def predict(
     source = replace(source, chunks=dask is not None)
     with flag.start_dask(dask), limit_threads(threads, len(fitted.classifier.ids_)):
         data = read_samples(fitted, new, source, remembered, model)
-        with _model_errors(model, new):
+        rows = _count_block_rows(fitted)
+        several = getattr(data, "chunked", False) or len(data) > rows
+        hash_now = partial(hash_inputs, model, data, coverage, rows)
+        keep = keep_unfinished(output, force, several and not printed, hash_now)
+        with keep as kept, _model_errors(model, new):
             matched, shift = _matched_sentences(fitted, data), _compare_with_training(fitted, data)
-            fitted, data = _condense(fitted, data)
-            if output.suffix in flag.container_endings(new):
-                flagged, vacuous = _write_container(output, fitted, data, new, coverage)
-            else:
-                flagged, vacuous = _write_predictions(output, fitted, data, coverage)
+            flagged, vacuous = _predict_blocks(output, fitted, data, new, coverage, rows, kept)
     if json:
         covered = {} if coverage is None else {"coverage": coverage, "nothing said": vacuous}
         document = {"samples": len(data), "flagged": flagged, "matched": matched, **covered}
@@ -100,7 +102,9 @@ def predict(
         return say_json(document | {"predictions": str(output)})
     done = f"{len(data)} samples {_find_task(fitted).predicted_words}, {flagged} flagged"
     sets = _coverage_sentences(fitted, coverage, vacuous, len(data))
-    for sentence in [*matched, *_shift_sentences(shift), *_decision_sentences(fitted), done, *sets]:
+    decided = _decision_sentences(fitted)
+    before = ["gone on from where an earlier run had stopped"] if kept and kept.n_found else []
+    for sentence in [*matched, *_shift_sentences(shift), *decided, *before, done, *sets]:
         (err if printed else out).print(escape_text(sentence), soft_wrap=True)
     return say_paths(predictions=None if printed else output)
 
@@ -159,22 +163,14 @@ def _coverage_sentences(model: Model, coverage: float | None, vacuous: int, n: i
 
 def load_model(path: Path) -> Model:
     """A fitted model with the kernels that are made before it."""
-    from sklearn.pipeline import Pipeline
-
-    from absentia.kernels import AdjustViews, ViewKernels
     from absentia.methods import models
-    from absentia.tasks import REGRESSION, SURVIVAL, find_task
+    from absentia.tasks import find_task
 
     fitted = models.load(path)
-    if isinstance(fitted, models.Model):
-        return fitted
-    adjust = fitted[0] if isinstance(fitted, Pipeline) and isinstance(fitted[0], AdjustViews) else None
-    fitted = fitted if adjust is None else fitted[1:] if len(fitted) > 2 else fitted[-1]
-    with_kernels = isinstance(fitted, Pipeline) and len(fitted) == 2 and isinstance(fitted[0], ViewKernels)
-    if with_kernels and find_task(fitted[1]) is not None:
-        return models.Model(fitted[1], fitted[0], adjust=adjust)
-    if find_task(fitted) in (REGRESSION, SURVIVAL):
-        return models.Model(fitted, adjust=adjust)
+    with suppress(ValueError):
+        model = models.as_model(fitted)
+        if model is fitted or find_task(model.classifier) is not None:
+            return model
     raise ValueError(
         f"{path}: holds a {type(fitted).__name__}, which is no model of classes, numbers or "
         "survival; make one with absentia fit, or use it in Python: absentia.load(path)"
@@ -254,14 +250,16 @@ def _check_orientation(model: Model, data: Views, path: Path) -> None:
             )
 
 
-def _condense(model: Model, data: Any) -> tuple[Model, Any]:
+def _condense(model: Model, data: Any, kept: Unfinished | None) -> tuple[Model, Any]:
     """Model and samples with scores instead of features in chunks, where the method is one on factors."""
     from absentia.methods.prediction import FactorModel
 
     if not getattr(data, "chunked", False) or not isinstance(model.classifier, FactorModel):
         return model, data
     rows: Any = model.rows(data)
-    classifier, scores = model.classifier.condense(rows)
+    classifier, scores = model.classifier.condense(
+        rows, **{} if kept is None else {"compute": kept.compute}
+    )
     return replace(model, classifier=classifier), scores
 
 
@@ -301,15 +299,31 @@ def get_coding(model: Model) -> Any:
     return model.classifier._coding if model.kernels is None else model.kernels._coding
 
 
-def _write_predictions(
-    output: Path, model: Model, data: Views | KernelViews, coverage: float | None
+def _predict_blocks(
+    output: Path,
+    model: Model,
+    data: Any,
+    new: Path,
+    coverage: float | None,
+    rows: int,
+    kept: Unfinished | None,
 ) -> tuple[int, int]:
-    """Classify block after block into a table, whole or not at all.
+    """Predict samples and write what came of it.
 
     Returns how many samples are flagged, and of how many a set or an interval says nothing.
-
-    In memory are one block's kernels against the training samples, whatever the number of samples.
     """
+    model, data = _condense(model, data, kept)
+    make = partial(_by_block, model, data, coverage, rows)
+    blocks = make(0) if kept is None else kept.iterate_blocks(make)
+    if output.suffix in flag.container_endings(new):
+        return _write_container(output, model, data, coverage, blocks, new)
+    return _write_table(output, model, coverage, blocks)
+
+
+def _write_table(
+    output: Path, model: Model, coverage: float | None, blocks: Iterable[Block]
+) -> tuple[int, int]:
+    """Write blocks of predictions to a table, whole or not at all; counts as above."""
     from absentia import files
 
     flagged = vacuous = 0
@@ -318,7 +332,7 @@ def _write_predictions(
         nonlocal flagged, vacuous
         header = _prediction_header(model, coverage)
         with files.open_table(file, output.suffix, header, {"id", *_text_columns(model)}) as add:
-            for lines, nothing in _by_block(model, data, coverage):
+            for lines, nothing in blocks:
                 add(lines)
                 flagged += sum(bool(line[-1]) for line in lines)
                 vacuous += nothing
@@ -333,12 +347,12 @@ def _write_predictions(
 
 
 def _write_container(
-    output: Path, model: Model, data: Views | KernelViews, file: Path, coverage: float | None
+    output: Path, model: Model, data: Any, coverage: float | None, blocks: Iterable[Block], new: Path
 ) -> tuple[int, int]:
     """The container that the samples came from, with predictions in its obs; counts as of a table."""
     from absentia import files
 
-    blocks = list(_by_block(model, data, coverage))
+    blocks = list(blocks)
     lines = [line for block, _ in blocks for line in block]
     texts = _text_columns(model)
     columns = {
@@ -346,7 +360,7 @@ def _write_container(
         for k, name in enumerate(_prediction_header(model, coverage))
         if name != "id" and not name.startswith("view=")
     }
-    files.write_mudata(output, data.to_mudata(files.read_mudata(file), obs=columns))
+    files.write_mudata(output, data.to_mudata(files.read_mudata(new), obs=columns))
     return sum(bool(line[-1]) for line in lines), sum(nothing for _, nothing in blocks)
 
 
@@ -355,19 +369,26 @@ def _text_columns(model: Model) -> set[str]:
     return {"flag", "set", "predicted"} if _find_task(model).name == "classes" else {"flag"}
 
 
-def _by_block(
-    model: Model, data: Views | KernelViews, coverage: float | None
-) -> Iterator[tuple[list[list[Any]], int]]:
-    """Lines of the table, those of some samples at a time, and of how many a set says nothing."""
-    from absentia.data import AbsenceWarning
+def _count_block_rows(model: Model) -> int:
+    """How many samples fill a block with kernels of every view against the training samples."""
     from absentia.methods.prediction import FactorModel
 
-    # as many samples as fill a block with kernels of every view against the training samples
     against = 1 if isinstance(model.classifier, FactorModel) else len(model.classifier.ids_)
     sample_bytes = 8 * max(1, against) * max(1, len(model.names))
-    rows = min(max(_BLOCK_BYTES // sample_bytes, 1), _MAX_ROWS)
+    return min(max(_BLOCK_BYTES // sample_bytes, 1), _MAX_ROWS)
+
+
+def _by_block(
+    model: Model, data: Views | KernelViews, coverage: float | None, rows: int, first: int
+) -> Iterator[Block]:
+    """Lines of the table, those of `rows` samples at a time, and of how many a set says nothing.
+
+    Blocks before the `first` are left out.
+    """
+    from absentia.data import AbsenceWarning
+
     with step_bar("predict", max(1, -(-len(data) // rows))) as tick:
-        for start in range(0, len(data), rows):
+        for start in range(first * rows, len(data), rows):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", AbsenceWarning)  # said in full by _matched_sentences
                 part: Any = data[start : start + rows]

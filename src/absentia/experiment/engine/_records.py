@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from absentia.core import Serialized
+from absentia.core import Serialized, raw_bytes
 from absentia.files import one_line, write_atomically
 
 TrialStatus = Literal["done", "failed", "time", "memory", "died"]
@@ -47,7 +47,7 @@ def content_hash(state: Serialized) -> str:
     digest = hashlib.sha256(_to_json(state.tree).encode())
     for key, array in sorted(state.arrays.items()):
         digest.update(f"{key} {array.dtype.str} {array.shape}".encode())
-        digest.update(memoryview(array.tobytes()))
+        digest.update(raw_bytes(array))
     return digest.hexdigest()[:_HASH_LENGTH]
 
 

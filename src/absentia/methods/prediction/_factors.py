@@ -9,7 +9,7 @@ and weights, however many samples it was learned from, and new samples need noth
 Nothing is n x n; features may stay in chunks (``Views.from_parquet``), in training as in prediction.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, NamedTuple, Self
 
@@ -34,6 +34,7 @@ from absentia.methods.learning import (
 from absentia.methods.prediction._auto import SHARPNESS, describe_weights
 from absentia.methods.prediction._kernel_pipeline import check_per_view, restrict_kernel
 
+Compute = Callable[[str, ChunkedTable], Array]  # of a view and its scores in chunks: these as an array
 _MIN_CLASS_SIZE = 3  # samples of a class that a view must have to learn it
 _MIN_SAMPLES = 5  # with a view, to learn numbers from it alone
 _MIN_ERROR = 1e-4  # share of the variance: who explains more is an equal of all who do
@@ -166,28 +167,32 @@ class FactorModel(Learner):
         length = _unit_length(X.select(list(self._alone)).observed)
         return total * length[:, None] + self._together.bias, alone
 
-    def _view_scores(self, X: Views, name: str) -> Array:
+    def _view_scores(
+        self, X: Views, name: str, compute: Compute = lambda _, table: table.compute()
+    ) -> Array:
         """Scores of both members, side by side, of the rows that have a view."""
         place, model = list(self._alone).index(name), self._alone[name]
         coef = np.hstack([self._together.coef[place], *([] if model is None else model.coef)])
         step, block = _ViewScores(self._maps[name], coef), X.block(name)
         if isinstance(block, ChunkedTable):
-            return np.asarray(block.apply(step, coef.shape[1], np.float64).compute())
+            return np.asarray(compute(name, block.apply(step, coef.shape[1], np.float64)))
         return step(block)
 
-    def condense(self, X: Views) -> tuple[Self, Views]:
+    def condense(self, X: Views, compute: Compute = lambda _, table: table.compute()) -> tuple[Self, Views]:
         """A model and views that say the same with scores instead of features, which are read once.
 
         Parameters
         ----------
         X : Views
             New samples, whose features may be in chunks; those that come back are in memory.
+        compute : callable
+            Makes an array of a view's name and its scores, which are in chunks as the features are.
         """
         X = self._check_rows(X)
         width, together, alone = len(self._together.bias), [], {}
         counts = dict(zip(X.names, X.observed.sum(axis=0).tolist(), strict=True))
         blocks = {name: np.zeros((count, 1)) for name, count in counts.items()}  # of views without a model
-        blocks |= {name: self._view_scores(X, name) for name in self._alone}
+        blocks |= {name: self._view_scores(X, name, compute) for name in self._alone}
         for name, model in self._alone.items():
             size = blocks[name].shape[1]
             together.append(np.eye(size, width))

@@ -211,8 +211,10 @@ def _refill_features(refills: Sequence[_Refill], features: Sequence[Array], obse
     refilled = []
     for v, refill in enumerate(refills):
         absent, other = ~observed[:, v], has_other_view(observed, v)
-        rows = features[v].copy()
-        rows[absent] = refill.features(stack_other_views(features, v, absent), other[absent])
+        rows = features[v]
+        if absent.any():
+            rows = rows.copy()
+            rows[absent] = refill.features(stack_other_views(features, v, absent), other[absent])
         refilled.append(rows)
     return refilled
 
