@@ -28,6 +28,7 @@ exclude_patterns = [
     "_build",
     "reproduction/records",
     "sg_execution_times.rst",
+    "howto/_methods.md",
     *(f"gallery/*.{e}" for e in ("ipynb", "py", "json", "zip")),
 ]
 
@@ -35,6 +36,7 @@ exclude_patterns = [
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 4
 nb_execution_mode = "force"
+nb_execution_in_temp = True
 nb_execution_timeout = 120
 nb_execution_raise_on_error = True
 nb_merge_streams = True

@@ -5,6 +5,7 @@ import io
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import latex2mathml.converter
@@ -97,7 +98,9 @@ def skip_foreign(app, what, name, obj, skip, options):
 
 
 def setup(app):
-    os.environ["COLUMNS"] = "96"
+    # commands in pages that are run: those of this environment, without colours and moving lines
+    here = str(Path(sys.executable).parent)
+    os.environ.update(COLUMNS="96", NO_COLOR="1", TERM="dumb", PATH=here + os.pathsep + os.environ["PATH"])
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
     app.connect("autodoc-skip-member", skip_foreign)
     app.connect("builder-inited", write_commands)
