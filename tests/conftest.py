@@ -8,6 +8,7 @@ import sys
 # small matrices: more BLAS threads than one only get in each other's way
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("MPLBACKEND", "Agg")  # pictures without a screen
 
 from pathlib import Path
 

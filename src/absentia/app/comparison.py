@@ -318,7 +318,19 @@ def make_design(data: TaskData, methods: str | Iterable[str], **given: Any) -> D
 
 
 def open_comparison(folder: str | os.PathLike[str]) -> Comparison:
-    """The comparison that a folder holds, with the trials that are done."""
+    """The comparison that a folder holds, with the trials that are done.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from absentia import compare, datasets, open_comparison
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     settings = {"methods": ["average", "linear"], "repeats": 1, "cv": 2, "n_jobs": 1}
+    ...     done = compare(views, y < 5, folder=f"{folder}/compared", **settings)
+    ...     open_comparison(f"{folder}/compared").table().index.sort_values().tolist()
+    ['average', 'linear']
+    """
     return Comparison(open_study(folder))
 
 

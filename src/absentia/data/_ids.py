@@ -21,7 +21,14 @@ Align = Literal["union", "intersection", "strict"]
 
 
 class AbsenceWarning(UserWarning):
-    """Something about who lacks what that changes what can be learned."""
+    """Something about who lacks what that changes what can be learned.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from absentia import AbsenceWarning
+    >>> warnings.filterwarnings("ignore", category=AbsenceWarning)  # doctest: +SKIP
+    """
 
 
 def show_id(x: Any) -> str:

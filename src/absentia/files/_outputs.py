@@ -73,6 +73,15 @@ def write(path: PathLike, data: Views | KernelViews, **extra: Any) -> Path:
     -------
     Path
         The file or folder.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from absentia import datasets, read, write
+    >>> views = datasets.load_digit_views(n_samples=20).views
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     read(write(f"{folder}/digits.npz", views)).shape == views.shape
+    True
     """
     text, path = os.fspath(path), Path(path)
     if text.endswith(("/", os.sep)) or not path.suffix or path.is_dir():

@@ -84,6 +84,16 @@ def read(
     chunks : bool
         Leave features of a folder of Parquet files (a view each, or a folder of them for each view) where
         they are, as :meth:`Views.from_parquet` does.  Those that would not fit into memory are always.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from absentia import datasets, read
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     files = datasets.write_cohort(f"{folder}/breast", f"{folder}/newpatients")
+    ...     views, y = read(f"{folder}/breast", labels="labels.csv:subtype")
+    >>> views.names
+    ('clinical', 'expression', 'methylation')
     """
     if isinstance(ignore, str) or isinstance(transpose, str) or isinstance(features_from_labels, str):
         raise ValueError("ignore, transpose and features_from_labels are lists of names; give [NAME]")

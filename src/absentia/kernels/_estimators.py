@@ -427,6 +427,16 @@ class CombineKernels(TransformerMixin, Estimator):  # type: ignore[misc]
     names_in_ : tuple of str
     ids_ : ndarray
         The training samples, which are the columns of every result.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.svm import SVC
+    >>> from absentia import CombineKernels, ViewKernels, datasets
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> svm = make_pipeline(ViewKernels(), CombineKernels(), SVC(kernel="precomputed"))
+    >>> svm.fit(views[:40], y[:40]).predict(views[40:]).shape
+    (20,)
     """
 
     weights: Any = "uniform"

@@ -107,6 +107,15 @@ class CompletionIntervals:
     ----------
     completed : KernelViews, or ndarray of shape (n, m)
         With nothing absent.
+
+    Examples
+    --------
+    >>> from absentia import MeanFill, ViewKernels, calibrate_completer, datasets, missingness
+    >>> views = datasets.load_digit_views(n_samples=60).views.select(["pixels", "fourier"])
+    >>> kernels = ViewKernels().fit_transform(views.hide(missingness.mcar(views, 0.3, random_state=0)))
+    >>> intervals = calibrate_completer(MeanFill(), kernels, n_rounds=2)
+    >>> bool(intervals.completed.observed.all())
+    True
     """
 
     completed: KernelViews | Array

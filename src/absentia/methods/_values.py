@@ -72,6 +72,15 @@ class CompletedValues:
     proba : dict of str to DataFrame, samples x levels
         Of views with categories: probabilities of their levels, in columns such as ``stage=II``; zeros and
         ones where observed.
+
+    Examples
+    --------
+    >>> from absentia import complete_values, datasets, missingness
+    >>> views = datasets.load_digit_views(n_samples=60).views.select(["pixels", "fourier"])
+    >>> views = views.hide(missingness.mcar(views, 0.2, random_state=0))
+    >>> completed = complete_values(views, keep="all")
+    >>> bool(completed.views.observed.all()), int(completed.filled.to_numpy().sum())
+    (True, 24)
     """
 
     views: Views

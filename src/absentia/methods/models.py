@@ -120,6 +120,16 @@ def load(path: str | os.PathLike[str]) -> Any:
     ----------
     path : path
         A file of :func:`save`.  An :class:`absentia.io.FileError` says what is wrong with any other.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from absentia import EarlyFusionClassifier, datasets, load, save
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = save(EarlyFusionClassifier("linear").fit(views, y), f"{folder}/model.absentia")
+    ...     load(path).predict(views[:5]).shape
+    (5,)
     """
     state, description = read_state(path)
     _load_classes()

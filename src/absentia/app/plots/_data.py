@@ -55,9 +55,10 @@ class PresenceDisplay(Display):
     --------
     >>> from absentia import datasets, missingness
     >>> from absentia.plots import PresenceDisplay
-    >>> views = datasets.load_digit_views(n_samples=60)
+    >>> views = datasets.load_digit_views(n_samples=60).views
     >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
-    >>> PresenceDisplay.from_views(views).save("presence.pdf")  # doctest: +SKIP
+    >>> display = PresenceDisplay.from_views(views)
+    >>> display.save("presence.pdf", width="single")  # doctest: +SKIP
     """
 
     observed: Array
@@ -122,6 +123,16 @@ class PatternDisplay(Display):
         What the columns of `counts` are; empty if there are no labels.
     n_others : int
         Samples of patterns that are not shown.
+
+    Examples
+    --------
+    >>> from absentia import datasets, missingness
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> views = views.select(["pixels", "fourier"])
+    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    >>> from absentia.plots import PatternDisplay
+    >>> PatternDisplay.from_views(views, y).counts.sum()
+    np.int64(60)
     """
 
     patterns: Array
@@ -186,6 +197,16 @@ class AbsenceDisplay(Display):
     ----------
     table : DataFrame
         With columns view, from, AUC, low, high and "p corrected".
+
+    Examples
+    --------
+    >>> from absentia import datasets, missingness
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> views = views.select(["pixels", "fourier"])
+    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    >>> from absentia import inspection
+    >>> from absentia.plots import AbsenceDisplay
+    >>> display = AbsenceDisplay.from_absence(inspection.absence(views))
     """
 
     table: Any
@@ -219,6 +240,18 @@ class KernelDisplay(Display):
         A row of panels for each title ("observed", "completed" ...), NaN where absent.
     names : sequence of str
         Of the views.
+
+    Examples
+    --------
+    >>> from absentia import datasets, missingness
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> views = views.select(["pixels", "fourier"])
+    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    >>> from absentia import CVKT, ViewKernels
+    >>> from absentia.plots import KernelDisplay
+    >>> kernels = ViewKernels().fit_transform(views)
+    >>> completed = CVKT(rounds=1).fit_transform(kernels)
+    >>> display = KernelDisplay.from_kernels(y, observed=kernels, completed=completed)
     """
 
     kernels: dict[str, Array]
@@ -288,6 +321,16 @@ class EmbeddingDisplay(Display):
         Of the views.
     labels : array of shape (n_samples,), optional
         Classes, or numbers (more than ten different ones), which become a scale of colours.
+
+    Examples
+    --------
+    >>> from absentia import datasets, missingness
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> views = views.select(["pixels", "fourier"])
+    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    >>> from absentia.plots import EmbeddingDisplay
+    >>> EmbeddingDisplay.from_views(views, y).points.shape
+    (60, 2)
     """
 
     points: Array
@@ -379,6 +422,17 @@ class ValuesDisplay(Display):
     ----------
     values : dict of str to (truth, told)
         Arrays of the same length by view, standardised by the observed values of the feature.
+
+    Examples
+    --------
+    >>> from absentia import datasets, missingness
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> views = views.select(["pixels", "fourier"])
+    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    >>> from absentia import complete_values
+    >>> from absentia.plots import ValuesDisplay
+    >>> truth = datasets.load_digit_views(n_samples=60).views.select(["pixels", "fourier"])
+    >>> display = ValuesDisplay.from_completed(complete_values(views, keep="all"), truth)
     """
 
     values: dict[str, tuple[Array, Array]]

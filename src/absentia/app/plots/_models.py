@@ -44,6 +44,17 @@ class WeightDisplay(Display):
     Parameters
     ----------
     table : DataFrame, views (or members) x classes (or one column)
+
+    Examples
+    --------
+    >>> from absentia import datasets, missingness
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> views = views.select(["pixels", "fourier"])
+    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    >>> from absentia import MKLClassifier, ViewKernels
+    >>> from absentia.plots import WeightDisplay
+    >>> model = MKLClassifier().fit(ViewKernels().fit_transform(views), y < 5)
+    >>> display = WeightDisplay.from_estimator(model)
     """
 
     table: Any
@@ -81,6 +92,17 @@ class ContributionDisplay(Display):
     table : DataFrame, views x classes
     label : str
         What the numbers are.
+
+    Examples
+    --------
+    >>> from absentia import datasets, missingness
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> views = views.select(["pixels", "fourier"])
+    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    >>> from absentia import AbsentClassifier
+    >>> from absentia.plots import ContributionDisplay
+    >>> model = AbsentClassifier().fit(views[:40], y[:40] < 5)
+    >>> display = ContributionDisplay.from_estimator(model, views[40:])
     """
 
     table: Any
@@ -131,6 +153,18 @@ class ImportanceDisplay(Display):
     ----------
     table : DataFrame
         With columns view, feature and importance, the largest first.
+
+    Examples
+    --------
+    >>> from absentia import datasets, missingness
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> views = views.select(["pixels", "fourier"])
+    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    >>> from absentia import EarlyFusionClassifier
+    >>> from absentia.plots import ImportanceDisplay
+    >>> model = EarlyFusionClassifier("linear").fit(views, y < 5)
+    >>> len(ImportanceDisplay.from_estimator(model, n=10).table)
+    10
     """
 
     table: Any
@@ -172,6 +206,17 @@ class CalibrationDisplay(Display):
     ----------
     curves : dict of str to DataFrame
         By group of samples: columns told, came, low and high (95 %, Wilson) and n, a row for each bin.
+
+    Examples
+    --------
+    >>> from absentia import datasets, missingness
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> views = views.select(["pixels", "fourier"])
+    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    >>> from absentia import EarlyFusionClassifier
+    >>> from absentia.plots import CalibrationDisplay
+    >>> model = EarlyFusionClassifier("linear").fit(views[:30], y[:30] < 5)
+    >>> display = CalibrationDisplay.from_estimator(model, views[30:], y[30:] < 5, n_bins=3)
     """
 
     curves: dict[str, Any]
@@ -269,6 +314,17 @@ class CoverageDisplay(Display):
     ----------
     table : DataFrame
         As ``ConformalSets.coverage_by_pattern`` gives it.
+
+    Examples
+    --------
+    >>> from absentia import datasets, missingness
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> views = views.select(["pixels", "fourier"])
+    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    >>> from absentia import ConformalSets, EarlyFusionClassifier
+    >>> from absentia.plots import CoverageDisplay
+    >>> sets = ConformalSets(EarlyFusionClassifier("linear")).fit(views[:40], y[:40] < 5)
+    >>> display = CoverageDisplay.from_estimator(sets, views[40:], y[40:] < 5)
     """
 
     table: Any
@@ -303,6 +359,13 @@ class SurvivalDisplay(Display):
         By group.
     p : float, optional
         Of the log-rank test between the groups.
+
+    Examples
+    --------
+    >>> from absentia.plots import SurvivalDisplay
+    >>> y = [[1, 1], [2, 0], [3, 1], [4, 1], [5, 0], [6, 1]]  # times and events
+    >>> list(SurvivalDisplay.from_times(y, groups=["a", "a", "a", "b", "b", "b"]).curves)
+    ['a (n = 3)', 'b (n = 3)']
     """
 
     curves: dict[str, Any]
@@ -370,6 +433,19 @@ class PlanDisplay(Display):
     ----------
     table : DataFrame
         As :func:`absentia.inspection.plan` gives it.
+
+    Examples
+    --------
+    >>> from absentia import datasets, missingness
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> views = views.select(["pixels", "fourier"])
+    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    >>> from absentia import AbsentClassifier, inspection
+    >>> from absentia.plots import PlanDisplay
+    >>> model = AbsentClassifier().fit(views[:40], y[:40] < 5)
+    >>> costs = {"pixels": 1, "fourier": 2}
+    >>> plan = inspection.plan(model, views[40:], among=views[:40], costs=costs, budget=5)
+    >>> display = PlanDisplay.from_plan(plan)
     """
 
     table: Any

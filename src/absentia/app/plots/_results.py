@@ -29,6 +29,18 @@ class ComparisonDisplay(Display):
         The column that counts.
     recommended : str
         The method that is printed in bold.
+
+    Examples
+    --------
+    >>> from absentia import datasets, missingness
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> views = views.select(["pixels", "fourier"])
+    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    >>> from absentia import compare
+    >>> from absentia.plots import ComparisonDisplay
+    >>> compared = compare(views, y < 5, methods=["average", "linear"], repeats=1, cv=3, n_jobs=1)
+    >>> ComparisonDisplay.from_comparison(compared).metric
+    'balanced accuracy'
     """
 
     table: Any
@@ -67,6 +79,13 @@ class CriticalDifferenceDisplay(Display):
         Of :func:`absentia.statistics.nemenyi`.
     names : sequence of str
         Of the methods.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia.plots import CriticalDifferenceDisplay
+    >>> scores = np.random.default_rng(0).random((10, 3))  # data sets x methods
+    >>> display = CriticalDifferenceDisplay.from_scores(scores, ["average", "linear", "auto"])
     """
 
     result: Nemenyi
@@ -135,6 +154,18 @@ class LearningCurveDisplay(Display):
     ----------
     curve : LearningCurve
         Of :meth:`absentia.compare`'s result.
+
+    Examples
+    --------
+    >>> from absentia import datasets, missingness
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> views = views.select(["pixels", "fourier"])
+    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    >>> from absentia import compare
+    >>> from absentia.plots import LearningCurveDisplay
+    >>> settings = {"methods": ["average", "linear"], "repeats": 1, "cv": 3, "n_jobs": 1}
+    >>> compared = compare(views, y < 5, learning_curve=True, **settings)
+    >>> display = LearningCurveDisplay.from_comparison(compared)
     """
 
     curve: LearningCurve

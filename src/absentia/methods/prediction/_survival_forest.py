@@ -39,6 +39,15 @@ class SurvivalForest(SurvivalModel):
     event_times_ : ndarray
         Times at which something happened in training.
     names_in_, ids_, n_features_in_
+
+    Examples
+    --------
+    >>> from absentia import SurvivalForest, datasets
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> target = np.c_[1.0 + y, np.ones(60)]  # times and events
+    >>> forest = SurvivalForest(n_trees=20).fit(views, target)  # doctest: +SKIP
+    >>> forest.predict(views[:3]).shape  # doctest: +SKIP
+    (3,)
     """
 
     _: KW_ONLY
