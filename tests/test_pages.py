@@ -16,12 +16,24 @@ from helpers.command_line import run
 
 ROOT = Path(__file__).parent.parent
 PAGES = ["README.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+SITE = [
+    f"docs/{p.relative_to(ROOT / 'docs').as_posix()}"
+    for room in ("start", "howto", "explanation", "tutorials", "reference")
+    for p in sorted((ROOT / "docs" / room).glob("[!_]*.md"))
+]
 NEEDS = {"docs/results.md": ["grakel", "networkx"]}
 
 
 def blocks(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     return re.findall(r"```(python|sh)\n(.*?)```", text, re.DOTALL)
+
+
+def cells(page):
+    """What is run when the site is made: commands after an exclamation mark, and Python."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    found = re.findall(r"```\{code-cell\}[^\n]*\n(?::tags:[^\n]*\n\n)?(.*?)```", text, re.DOTALL)
+    return [cell for cell in found if not cell.startswith(("!head", "from IPython"))]
 
 
 @pytest.fixture
@@ -99,7 +111,39 @@ def test_every_block_runs(page, files):
                 exec(compile(block, page, "exec"), space)
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in SITE if blocks(page) and "tutorials" not in page])
+def test_every_block_of_the_site_runs(page, files):
+    datasets.write_cohort(files / "breast", files / "newpatients")
+    space = {}
+    for kind, block in blocks(page):
+        if kind == "sh":
+            for words in commands(block):
+                said = run(*words)
+                assert said.returncode == 0, (words, said.stderr)
+        else:
+            with warnings.catch_warnings(action="ignore"):
+                exec(compile(block, page, "exec"), space)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in SITE if cells(page)])
+def test_every_tutorial_runs(page, tmp_path, monkeypatch):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    monkeypatch.chdir(tmp_path)
+    space = {}
+    for cell in cells(page):
+        if cell.startswith("!"):
+            for words in commands(cell[1:]):
+                said = run(*words)
+                assert said.returncode == 0, (words, said.stderr)
+        else:
+            with warnings.catch_warnings(action="ignore"):
+                exec(compile(cell, page, "exec"), space)
+    pyplot.close("all")
+
+
+@pytest.mark.parametrize("page", PAGES + SITE)
 def test_what_a_page_points_at_is_there(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     for path in re.findall(r"\b((?:benchmarks|tests|docs|src)/[\w/]+\.(?:py|md|svg|png))\b", text):

@@ -24,7 +24,11 @@ WANTS = [
         "regressor",
         [("more than 5,000 samples", "factors-ridge"), ("weights are to be read", "linear-regression")],
     ),
-    ("Predict times to an event", "survival", [("more than 5,000 samples", "factors-cox"), ("weights are to be read", "linear-cox")]),
+    (
+        "Predict times to an event",
+        "survival",
+        [("more than 5,000 samples", "factors-cox"), ("weights are to be read", "linear-cox")],
+    ),
     (
         "Complete kernels",
         "completer",
@@ -71,10 +75,17 @@ def draw_chart():
     for want, family, others in WANTS:
         first = default_of(family)
         lines = [first.name, *filter(None, [measured(family, first.name)])]
-        parts += [box(10, y, 190, [want], "want"), arrow(200, y + 16, 250), box(250, y, 150, lines, "start")]
+        parts += [
+            box(10, y, 190, [want], "want"),
+            arrow(200, y + 16, 250),
+            box(250, y, 150, lines, "start"),
+        ]
         for i, (condition, name) in enumerate(others):
             at = y + 44 * i
-            parts += [arrow(400, y + 16, 690, at + 16), box(690, at, 130, [find(name, family).name], "other")]
+            parts += [
+                arrow(400, y + 16, 690, at + 16),
+                box(690, at, 130, [find(name, family).name], "other"),
+            ]
             parts.append(f'<text class="small" x="682" y="{at + 11}" text-anchor="end">{condition}</text>')
         y += max(44 * len(others), 18 * len(lines) + 26) + 16
     style = (

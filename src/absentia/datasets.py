@@ -233,6 +233,14 @@ def write_cohort(
         Where to; they are made, and neither may be there with something in it.
     random_state : int, Generator, RandomState or None
         As in :func:`make_cohort`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from absentia import datasets
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     len(datasets.write_cohort(f"{folder}/breast", f"{folder}/newpatients"))
+    8
     """
     cohort = make_cohort(random_state)
     parts = {Path(folder): {**cohort.tables, "labels": cohort.labels}}
@@ -266,6 +274,13 @@ def load_digit_views(*, n_samples: int | None = None, return_X_y: bool = False) 
         Only the first so many of every class, as evenly as possible; by default all.
     return_X_y : bool
         Return ``(views, y)`` instead of a Bunch with ``views``, ``target`` and ``images``.
+
+    Examples
+    --------
+    >>> from absentia import datasets
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> views.shape, views.names[:2]
+    ((60, 6), ('pixels', 'fourier'))
     """
     digits = load_digits()
     chosen = slice(None) if n_samples is None else _select_balanced(digits.target, n_samples)
@@ -394,6 +409,11 @@ def load_benchmark(name: str, folder: str | os.PathLike[str] | None = None) -> B
     Bunch
         ``views`` (Views) or ``kernels`` (KernelViews); ``target`` where the file has labels (key ``y``
         or ``Y``); ``extra``, a dict of the file's other arrays; ``DESCR``.
+
+    Examples
+    --------
+    >>> from absentia import datasets
+    >>> cll = datasets.load_benchmark("cll")  # doctest: +SKIP
     """
     if name not in BENCHMARKS:
         raise ValueError(f"no benchmark {name!r}; known are {sorted(BENCHMARKS)}")

@@ -357,6 +357,11 @@ def read_mudata(path: PathLike) -> Any:
     ----------
     path : path-like
         The ending says which of the two it is.
+
+    Examples
+    --------
+    >>> from absentia import Views, io
+    >>> views = Views.from_mudata(io.read_mudata("cohort.h5mu"))  # doctest: +SKIP
     """
     path = Path(path)
     with file_errors(path):
@@ -395,6 +400,12 @@ def write_mudata(path: PathLike, data: Any) -> Path:
         Its ending must fit the object.
     data : MuData or AnnData
         What to write.
+
+    Examples
+    --------
+    >>> from absentia import datasets, io
+    >>> views = datasets.load_digit_views(n_samples=20).views
+    >>> path = io.write_mudata("digits.h5mu", views.to_mudata())  # doctest: +SKIP
     """
     path = Path(path)
     wanted = ".h5mu" if is_mudata(data) else ".h5ad" if is_anndata(data) else None

@@ -140,6 +140,15 @@ def read_labels(
         The column of the table of labels that holds the ids.
     kind : {"classes", "numbers", "survival", "multilabel"}, optional
         What the labels are; found by what they look like if not given.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from absentia import datasets, io
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     files = datasets.write_cohort(f"{folder}/breast", f"{folder}/newpatients")
+    ...     data = io.open_data(f"{folder}/breast", labels="labels.csv:subtype")
+    ...     labels = io.read_labels("labels.csv:subtype", data, f"{folder}/breast")  # doctest: +SKIP
     """
     data = as_loaded(data).data
     return _with_leaves(_find_labels(source, data, path, id, kind), data)

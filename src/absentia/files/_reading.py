@@ -136,6 +136,15 @@ def open_data(path: PathLike, *, labels: str | None = None, **options: Any) -> L
         Where the labels are; the table that is named there is no view.
     **options : optional
         As in :func:`read`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from absentia import datasets, io
+    >>> views = datasets.load_digit_views(n_samples=20).views
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     io.open_data(io.write(f"{folder}/digits.npz", views)).data.shape == views.shape
+    True
     """
     from absentia.files._labels import locate_labels
 

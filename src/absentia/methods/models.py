@@ -169,6 +169,16 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
         none), ``classes``, number of training ``samples`` in it, ``holds`` (of how many training samples it
         has ids, who has which view, feature rows of one view, kernel values and other numbers), the same
         in words (``personal data``), and ``size`` in bytes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from absentia import EarlyFusionClassifier, datasets, models
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = models.save(EarlyFusionClassifier("linear").fit(views, y), f"{folder}/model.absentia")
+    ...     "version" in models.describe(path)
+    True
     """
     state, description = read_state(path)
     try:

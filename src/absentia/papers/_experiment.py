@@ -410,7 +410,14 @@ def _find_folder() -> Path:
 
 @cache
 def list_experiments() -> dict[str, Experiment]:
-    """All of them by name, in the order of papers and of their tables and figures."""
+    """All of them by name, in the order of papers and of their tables and figures.
+
+    Examples
+    --------
+    >>> from absentia import papers
+    >>> "cvkt-table3" in papers.list_experiments()
+    True
+    """
     files = [path for path in sorted(_find_folder().glob("*.toml")) if path.name != _PAPERS]
     order = {paper.key: (i, paper.places) for i, paper in enumerate(list_papers())}
 
@@ -425,7 +432,14 @@ def list_experiments() -> dict[str, Experiment]:
 
 @cache
 def list_papers() -> Sequence[_Paper]:
-    """In the order of their file."""
+    """In the order of their file.
+
+    Examples
+    --------
+    >>> from absentia import papers
+    >>> len(papers.list_papers()) > 3
+    True
+    """
     content = tomllib.loads((_find_folder() / _PAPERS).read_text(encoding="utf-8"))
     return [
         _Paper(

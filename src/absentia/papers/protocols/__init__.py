@@ -118,6 +118,12 @@ class Reproduction:
         In full or reduced.
     folder : path
         Of records; a trial that two experiments have in common is done once.
+
+    Examples
+    --------
+    >>> from absentia import papers
+    >>> experiment = papers.find_experiment("cvkt-table3")
+    >>> done = papers.Reproduction(experiment, "records")  # doctest: +SKIP
     """
 
     def __init__(self, experiment: Experiment, folder: str | os.PathLike[str]) -> None:
