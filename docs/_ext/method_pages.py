@@ -140,8 +140,8 @@ def write_methods(app):
     write_if_changed(
         Path(app.srcdir) / "howto" / "_methods.md",
         f"{draw_chart()}\n\nIn words:\n\n{say_chart()}\n\n"
-        "*Points* are of balanced accuracy beyond `average` (one machine on the average of the kernels), means "
-        "over 23 public sets with 72 small tasks: "
+        "*Points* are of balanced accuracy beyond `average` (one machine on the average of the kernels), "
+        "means over 23 public sets with 72 small tasks: "
         "`python benchmarks/method_prior.py`. On your data: `absentia compare`.\n\n"
         f"{list_methods()}\n",
     )

@@ -62,16 +62,9 @@ def read_matrix(path: Path) -> Matrix:
 
     Examples
     --------
-    >>> import tempfile
     >>> from pathlib import Path
-    >>> import pandas as pd
     >>> from absentia import io
-    >>> table = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [None, 4.0, 6.0]}, index=["P1", "P2", "P3"])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "table.csv")
-    ...     table.to_csv(path, index_label="id")
-    ...     io.read_matrix(path).values.shape
-    (3, 2)
+    >>> io.read_matrix(Path("table.csv")).values  # doctest: +SKIP
     """
     path = Path(path)
     with file_errors(path):
