@@ -2,8 +2,8 @@
 Learn without completing
 ========================
 
-Absent multiple kernel learning gives each sample the margin of the views that it has, and fills in nothing.
-Accuracy on held-out samples as more cells are hidden, beside zeros for what is absent.
+Absent multiple kernel learning gives each sample the margin of the views that it has, and fills in
+nothing. Accuracy on held-out samples as more cells are hidden, beside zeros for what is absent.
 """
 
 import matplotlib.pyplot as plt

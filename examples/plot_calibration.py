@@ -2,8 +2,8 @@
 Do probabilities hold, for those who lack views too?
 ====================================================
 
-Of all cases in which a class was given a probability of 0.7, it should be the right one in 70 %. Curves are by
-the views that samples have; bars are 95 % intervals.
+Of all cases in which a class was given a probability of 0.7, it should be the right one in 70 %.
+Curves are by the views that samples have; bars are 95 % intervals.
 """
 
 from absentia import AutoClassifier, datasets, missingness

@@ -2,8 +2,8 @@
 When some mistakes cost more
 ============================
 
-To miss an illness costs ten times as much as a false alarm: the class of least expected cost is predicted.
-Probabilities stay the same; more patients are called ill.
+To miss an illness costs ten times as much as a false alarm: the class of least expected cost is
+predicted. Probabilities stay the same; more patients are called ill.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Sets of classes that hold by pattern
 ====================================
 
-A set of classes is promised to contain the right one for 90 % of the samples *with the same views*. What was
-reached on new samples, with 95 % intervals.
+A set of classes is promised to contain the right one for 90 % of the samples *with the same views*.
+What was reached on new samples, with 95 % intervals.
 """
 
 from absentia import ConformalSets, EarlyFusionClassifier, datasets, missingness

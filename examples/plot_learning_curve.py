@@ -2,8 +2,8 @@
 Would more samples help?
 ========================
 
-Scores of models that learned from parts of the samples, and a power law through them, drawn on to twice as
-many samples as there are.
+Scores of models that learned from parts of the samples, and a power law through them, drawn on to
+twice as many samples as there are.
 """
 
 import absentia
