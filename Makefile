@@ -79,8 +79,9 @@ SECONDS_OF_FUZZING ?= 600
 fuzz: $(VENV)/.test-installed  ## damaged and hostile files against all readers, guided by coverage
 	$(BIN)/python fuzz/run.py --inputs 100000 --seconds $(SECONDS_OF_FUZZING)
 
+# one process: kernels that run the tutorials do not outlive a fork
 docs: $(VENV)/.docs-installed  ## the site, in docs/_build/html: examples are run, a warning is an error, nothing is fetched
-	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -j $(PROCESSES) -b html docs docs/_build/html
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
 bench: $(VENV)/.test-installed  ## the benchmarks, small: does every command still run; see docs/benchmarks.md
 	set -e; for b in $$(grep -l __main__ benchmarks/*.py); do echo "== $$b"; $(BIN)/python $$b --quick; done
