@@ -15,8 +15,7 @@ from pathlib import Path
 import common  # before NumPy: one BLAS thread
 import numpy as np
 import small_tasks
-from predict_regret import LOGISTIC, MEMBERS, MIN_PROBABILITY, Results, mean_by_set
-from scipy.stats import t as student
+from predict_regret import LOGISTIC, MEMBERS, MIN_PROBABILITY, Results, by_set, mean_by_set
 
 from absentia.methods.prediction._auto import SHARPNESS
 
@@ -109,14 +108,6 @@ def make_variants(result):
     return {w: (balanced(result, decide(result, *pair)), loss(result, pair[0])) for w, pair in said.items()}
 
 
-def by_set(results, values):
-    """The mean over sets and its 95 % interval in words."""
-    sets = sorted({result.set for result in results})
-    means = [np.mean([v for v, r in zip(values, results, strict=True) if r.set == s]) for s in sets]
-    half = student.ppf(0.975, len(means) - 1) * np.std(means, ddof=1) / len(means) ** 0.5
-    return f"{np.mean(means):+.2f} ({np.mean(means) - half:+.2f} to {np.mean(means) + half:+.2f})"
-
-
 def measure_luck(result, rng):
     """How far the best of samples drawn anew is ahead of the best of the samples, and the best score."""
     powers = {method: 0.0 if method in LOGISTIC else 1.0 for method in result.said}  # as they are meant
@@ -130,17 +121,6 @@ def measure_luck(result, rng):
         again = 100 * np.mean([rights[:, one].mean(axis=1) for one in drawn], axis=0)
         gaps.append(again.max() - again[scores.argmax()])
     return np.mean(gaps), scores.max()
-
-
-def choose_by_half(result, auto):
-    """The method that is best on half of the folds less the default, on the other half; both ways."""
-    said = {m: p for m, p in result.said.items() if "balanced" not in m}
-    gaps = []
-    for half in (0, 1):
-        here, there = ([test for _, test in result.folds[k::2]] for k in (half, 1 - half))
-        best = max(said, key=lambda m: result.half_score(said[m], here))
-        gaps.append(result.half_score(said[best], there) - result.half_score(auto, there))
-    return float(np.mean(gaps))
 
 
 def print_variants(results, best):
@@ -176,9 +156,8 @@ def main():
         parser.exit(0, "results of two sets at least are wanted: run predict_regret.py first\n")
     rng = np.random.default_rng(0)
     luck, best = np.array([measure_luck(result, rng) for result in results]).T
-    autos = [combine(result)[0] for result in results]
     print(f"{len(results)} tasks of {len({r.set for r in results})} sets; points of balanced accuracy")
-    gaps = [choose_by_half(result, auto) for result, auto in zip(results, autos, strict=True)]
+    gaps = [result.regret_by_half()["auto"] for result in results]
     print(f"Samples drawn anew: the best is ahead of the best as it was by {by_set(results, luck)}")
     print(f"The best by half of the folds is ahead of the default by {by_set(results, gaps)}")
     print_variants(results, best)
