@@ -222,12 +222,13 @@ def print_left_out(results, best):
     )
 
 
-def by_set(results, values):
+def by_set(results, values, digits=2):
     """The mean over sets and its 95 % interval in words."""
     sets = sorted({result.set for result in results})
     means = [np.mean([v for v, r in zip(values, results, strict=True) if r.set == s]) for s in sets]
     half = student.ppf(0.975, len(means) - 1) * np.std(means, ddof=1) / len(means) ** 0.5
-    return f"{np.mean(means):+.2f} ({np.mean(means) - half:+.2f} to {np.mean(means) + half:+.2f})"
+    mean, low, high = (f"{np.mean(means) + x:+.{digits}f}" for x in (0, -half, half))
+    return f"{mean} ({low} to {high})"
 
 
 def print_chosen(results):
