@@ -129,20 +129,19 @@ class Results:
         own = np.maximum(proba[np.arange(len(self.y)), self.y], MIN_PROBABILITY)
         return 100 * accuracy, float(-np.log(own).mean())
 
-    def half_score(self, proba, parts):
+    def half_score(self, method, proba, parts):
         """Balanced accuracy in percent over some folds' held-out samples."""
         rows = np.concatenate(parts)
-        counts = np.bincount(self.y, minlength=proba.shape[1])
+        counts = 1 if method in LOGISTIC else np.bincount(self.y, minlength=proba.shape[1])
         right = (proba[rows] / counts).argmax(axis=1) == self.y[rows]
         return 100 * np.mean([right[self.y[rows] == k].mean() for k in np.unique(self.y[rows])])
 
     def regret_by_half(self):
         """By method, points behind the one that is best on half of the folds, on the other half."""
-        single = {m: p for m, p in self.said.items() if "balanced" not in m}
-        judged = {**single, "auto": self.combine(MEMBERS, SHARPNESS)}
+        judged = {**self.said, "auto": self.combine(MEMBERS, SHARPNESS)}
         halves = [[test for _, test in self.folds[half::2]] for half in (0, 1)]
-        scores = [{m: self.half_score(p, half) for m, p in judged.items()} for half in halves]
-        best = [max(single, key=score.get) for score in scores]
+        scores = [{m: self.half_score(m, p, half) for m, p in judged.items()} for half in halves]
+        best = [max(self.said, key=score.get) for score in scores]
         return {
             m: np.mean([scores[1][best[0]] - scores[1][m], scores[0][best[1]] - scores[0][m]])
             for m in judged
@@ -184,12 +183,10 @@ def print_methods(results, scores):
         seconds = [
             results[k].seconds.get(method, sum(results[k].seconds[m] for m in MEMBERS)) for k in rows
         ]
-        honest = ""
-        if "balanced" not in method:
-            honest = f"{mean_by_set(some, [by_half[k][method] for k in rows]):.2f}"
+        honest = mean_by_set(some, [by_half[k][method] for k in rows])
         cells = [
             f"{mean_by_set(some, accuracy):.1f}", f"{mean_by_set(some, accuracy - logistic[rows]):+.1f}",
-            f"{mean_by_set(some, regret):.2f}", honest,
+            f"{mean_by_set(some, regret):.2f}", f"{honest:.2f}",
             f"{np.quantile(regret, 0.95):.1f}", f"{regret.max():.1f}",
             f"{mean_by_set(some, [scores[k][method][1] for k in rows]):.3f}", f"{np.mean(seconds):.2f}",
         ]  # fmt: skip
