@@ -104,8 +104,8 @@ class Results:
             np.savez_compressed(self.file, seconds=json.dumps(self.seconds), **self.said, **arrays)
 
     def combine(self, members, sharpness):
-        """The members' average, weighted as the default does."""
-        proba = np.zeros_like(self.said[members[0]])
+        """The members' average, weighted as the default does: held out, and by fold left out in training."""
+        proba, together = np.zeros_like(self.said[members[0]]), []
         for k, (train, test) in enumerate(self.folds):
             y = self.y[train]
             own = [self.left_out[m][k][np.arange(len(y)), y] for m in members]
@@ -116,35 +116,52 @@ class Results:
                 weights = np.exp(-sharpness * (losses - losses.min()))
             weights /= weights.sum()
             proba[test] = sum(w * self.said[m][test] for w, m in zip(weights, members, strict=True))
-        return proba
+            together.append(sum(w * self.left_out[m][k] for w, m in zip(weights, members, strict=True)))
+        return proba, together
 
-    def scores(self, proba, balanced=True):
-        """Balanced accuracy in percent (decisions by probability over frequency), and log-loss."""
+    def decide(self, proba, left_out=None, balanced=True):
+        """Which samples are right, decided as the library does: by probability over its mean among training
+        samples left out, of methods that do not tell over the frequency."""
         right = np.zeros(len(self.y), dtype=bool)
-        for train, test in self.folds:
-            counts = np.bincount(self.y[train], minlength=proba.shape[1])
-            weights = 1 / counts if balanced else np.ones(len(counts))
-            right[test] = (proba[test] * weights).argmax(axis=1) == self.y[test]
-        accuracy = np.mean([right[self.y == k].mean() for k in np.unique(self.y)])
-        own = np.maximum(proba[np.arange(len(self.y)), self.y], MIN_PROBABILITY)
-        return 100 * accuracy, float(-np.log(own).mean())
+        for k, (train, test) in enumerate(self.folds):
+            level = np.bincount(self.y[train], minlength=proba.shape[1]) if balanced else 1
+            level = left_out[k].mean(axis=0) if balanced and left_out else level
+            right[test] = (proba[test] / level).argmax(axis=1) == self.y[test]
+        return right
 
-    def half_score(self, method, proba, parts):
-        """Balanced accuracy in percent over some folds' held-out samples."""
-        rows = np.concatenate(parts)
-        counts = 1 if method in LOGISTIC else np.bincount(self.y, minlength=proba.shape[1])
-        right = (proba[rows] / counts).argmax(axis=1) == self.y[rows]
-        return 100 * np.mean([right[self.y[rows] == k].mean() for k in np.unique(self.y[rows])])
+    def decide_all(self):
+        """By method, the default too, which samples are right."""
+        right = {m: self.decide(p, self.left_out.get(m), m not in LOGISTIC) for m, p in self.said.items()}
+        return {**right, "auto": self.decide(*self.combine(MEMBERS, SHARPNESS))}
+
+    def balanced_accuracy(self, right):
+        """In percent, of samples (..., n) that are right."""
+        return 100 * np.mean([right[..., self.y == k].mean(axis=-1) for k in np.unique(self.y)], axis=0)
+
+    def log_loss(self, proba):
+        own = np.maximum(proba[np.arange(len(self.y)), self.y], MIN_PROBABILITY)
+        return float(-np.log(own).mean())
+
+    def scores(self, proba, left_out=None, balanced=True):
+        """Balanced accuracy in percent, and log-loss."""
+        return self.balanced_accuracy(self.decide(proba, left_out, balanced)), self.log_loss(proba)
 
     def regret_by_half(self):
         """By method, points behind the one that is best on half of the folds, on the other half."""
-        judged = {**self.said, "auto": self.combine(MEMBERS, SHARPNESS)}
-        halves = [[test for _, test in self.folds[half::2]] for half in (0, 1)]
-        scores = [{m: self.half_score(m, p, half) for m, p in judged.items()} for half in halves]
+        rights, scores = self.decide_all(), []
+        for half in (0, 1):
+            rows = np.concatenate([test for _, test in self.folds[half::2]])
+            y = self.y[rows]
+            scores.append(
+                {
+                    m: 100 * np.mean([r[rows][y == k].mean() for k in np.unique(y)])
+                    for m, r in rights.items()
+                }
+            )
         best = [max(self.said, key=score.get) for score in scores]
         return {
             m: np.mean([scores[1][best[0]] - scores[1][m], scores[0][best[1]] - scores[0][m]])
-            for m in judged
+            for m in rights
         }
 
     def calibration_error(self, proba, n_bins=10):
@@ -203,7 +220,7 @@ def print_left_out(results, best):
         "no zeros": [m for m in MEMBERS if "zero" not in m],
     }
     choices = [(name, sharpness) for name in menus for sharpness in GRID]
-    table = np.array([[r.scores(r.combine(menus[m], s)) for m, s in choices] for r in results])
+    table = np.array([[r.scores(*r.combine(menus[m], s)) for m, s in choices] for r in results])
     left_out, chosen = np.zeros((len(results), 2)), []
     for name in sorted({r.set for r in results}):
         inside = np.array([r.set == name for r in results])
@@ -241,7 +258,7 @@ def print_calibration(results):
     for words, large in (("160 samples or more", True), ("fewer", False)):
         some = [r for r in results if (len(r.y) >= 160) == large]
         if some:
-            ours = mean_by_set(some, [r.calibration_error(r.combine(MEMBERS, SHARPNESS)) for r in some])
+            ours = mean_by_set(some, [r.calibration_error(r.combine(MEMBERS, SHARPNESS)[0]) for r in some])
             theirs = mean_by_set(some, [r.calibration_error(r.said["mean fill + logistic"]) for r in some])
             print(f"Calibration error, {words}: auto {ours:.3f}, mean fill + logistic {theirs:.3f}")
 
@@ -260,9 +277,10 @@ def main():
     for task in small_tasks.tasks(["wine"] if given.quick else given.sets, given.held_out):
         result = Results(task, given.keep)
         result.compute([*MEMBERS, *OTHERS, *LOGISTIC])
-        row = {"auto": result.scores(result.combine(MEMBERS, SHARPNESS))}
-        row |= {m: result.scores(p, balanced="balanced" not in m) for m, p in result.said.items()}
-        row["mean fill + logistic"] = result.scores(result.said["mean fill + logistic"], balanced=False)
+        row = {"auto": result.scores(*result.combine(MEMBERS, SHARPNESS))}
+        row |= {
+            m: result.scores(p, result.left_out.get(m), m not in LOGISTIC) for m, p in result.said.items()
+        }
         results.append(result)
         scores.append(row)
         print(f"{len(results)} {task.name}: auto {row['auto'][0]:.1f}", flush=True)

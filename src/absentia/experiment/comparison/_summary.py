@@ -466,7 +466,7 @@ _HIDDEN_WORDS = {
 
 
 _DECISION_WORDS = {
-    "balanced": "the class with the largest probability over its frequency in training",
+    "balanced": "the class with the largest probability over what it is on average, or over its frequency",
     "accuracy": "the most probable class",
     "costs": "the class of least expected cost",
 }
