@@ -5,9 +5,10 @@
 
 The records of ``predict_regret.py`` have what every method said of held-out samples of every task of
 ``small_tasks.py``.  Here they are scored as ``compare`` does: a class is decided by its probability over
-its mean among samples left out, of methods that do not tell over its frequency; balanced accuracy by fold.  The mean over sets and the spread over
-tasks, less what chance adds to it (the corrected resampled variance of each task), go into
-``absentia/experiment/comparison/_expectation.py``, which has the table as it is printed.
+its mean among samples left out, of methods that do not tell over its frequency; balanced accuracy by fold.
+The mean over sets and the spread over tasks, less what chance adds to it (the corrected resampled variance
+of each task), go into ``absentia/experiment/comparison/_expectation.py``, which has the table as it is
+printed.
 """
 
 import argparse

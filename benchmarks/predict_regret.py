@@ -104,7 +104,7 @@ class Results:
             np.savez_compressed(self.file, seconds=json.dumps(self.seconds), **self.said, **arrays)
 
     def combine(self, members, sharpness):
-        """The members' average, weighted as the default does: held out, and by fold left out in training."""
+        """The members' average, weighted as the default does: of samples held out, and by fold left out."""
         proba, together = np.zeros_like(self.said[members[0]]), []
         for k, (train, test) in enumerate(self.folds):
             y = self.y[train]
@@ -125,7 +125,7 @@ class Results:
         right = np.zeros(len(self.y), dtype=bool)
         for k, (train, test) in enumerate(self.folds):
             level = np.bincount(self.y[train], minlength=proba.shape[1]) if balanced else 1
-            level = left_out[k].mean(axis=0) if balanced and left_out else level
+            level = np.nanmean(left_out[k], axis=0) if balanced and left_out else level
             right[test] = (proba[test] / level).argmax(axis=1) == self.y[test]
         return right
 
