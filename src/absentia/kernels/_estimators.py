@@ -190,7 +190,9 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         if self.kernel == "precomputed":
             return self
         decision = decide_approx(self.approx, X.observed, self.n_landmarks, X.chunked)
-        return self if decision is None or self.approx != "auto" else clone(self).set_params(approx=decision)
+        return (
+            self if decision is None or self.approx != "auto" else clone(self).set_params(approx=decision)
+        )
 
     def transform(self, X: Views | KernelViews) -> KernelViews:
         """Kernels of new samples against the training samples; what is absent stays absent.
