@@ -128,11 +128,23 @@ def test_factors_are_completed_and_written_as_factors(many, tmp_path):
 def test_what_forms_whole_kernels_is_refused_where_there_is_no_room(many, tmp_path, monkeypatch):
     monkeypatch.setenv("ABSENTIA_MEMORY", "100M")
     monkeypatch.setenv("ABSENTIA_MAX_BYTES", "100M")
-    for method in ("svt", "knn", "mkmc-full", "em", "mkc-ht", "cvkt-descent"):
+    for method in ("mkmc-full", "mkc-ht", "cvkt-descent"):
         result = run("complete", many, "-o", tmp_path / "o.npz", "--method", method, "--approx", "nystrom")
         words = "forms whole kernels", "212 MB", "--method that works with factors", "ABSENTIA_MEMORY"
         refused(result, *words)
     assert not (tmp_path / "o.npz").exists()
+
+
+def test_em_svt_and_neighbours_complete_factors_where_there_is_no_room_for_whole_kernels(
+    many, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("ABSENTIA_MEMORY", "100M")
+    monkeypatch.setenv("ABSENTIA_MAX_BYTES", "100M")
+    for method in ("svt", "knn", "em"):
+        out = tmp_path / f"{method}.npz"
+        result = run("complete", many, "-o", out, "--method", method, "--approx", "nystrom", "--factors", 8)
+        assert result.returncode == 0, result.stderr
+        assert io.read(out).observed.all()
 
 
 def test_values_that_are_none_are_found_in_factors_too():

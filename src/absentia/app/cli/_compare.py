@@ -65,6 +65,8 @@ class CompareOptions:
         Also say what more samples would add, or a view for more of them; takes more fits.
     all_repeats
         Try slow methods as often as others, and very slow ones too.
+    max_samples
+        Of more samples so many are compared on; leading methods are then fitted once to nearly all.
     time_limit
         CPU seconds that a fit may take; more is a failure.
     memory_limit
@@ -84,6 +86,7 @@ class CompareOptions:
     seed: flag.Whole = 0
     learning_curve: flag.Switch = False
     all_repeats: flag.Switch = False
+    max_samples: flag.Whole = 10_000
     time_limit: float | None = None
     memory_limit: str | None = None
 
@@ -160,6 +163,7 @@ def compare(
         return studies.say_what_to_run(study)
     pool = Pool(count_jobs(jobs, study.data.data), dask, apart=True)
     studies.run_trials(study, pool, retry, thin=options.methods == ("auto",) and not options.all_repeats)
+    studies.fit_finalists(study, pool)
     return studies.write_results(study, json, mix)
 
 

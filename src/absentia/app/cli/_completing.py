@@ -105,9 +105,10 @@ def _make_kernels(file: Path, opened: files.LoadedData, options: CompleteOptions
 
 def _check_memory(entry: Entry, data: Views | KernelViews) -> None:
     """Refuse, before it begins, a method that forms whole kernels where there is no memory for them."""
-    if entry.max_samples is None:
+    whole = isinstance(data, KernelViews) and not all(has_factors(data.operator(v)) for v in data.names)
+    if entry.max_samples is None or not (entry.forms_kernels or whole):
         return
-    others = ", ".join(other.name for other in offered("completer").values() if other.max_samples is None)
+    others = ", ".join(other.name for other in offered("completer").values() if not other.forms_kernels)
     check_memory(
         _COPIES * 8.0 * data.n_views * float(len(data)) ** 2,
         f"{entry.name} forms whole kernels: those of {len(data)} samples in {data.n_views} view(s)",
