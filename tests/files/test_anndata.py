@@ -10,7 +10,7 @@ import scipy.sparse
 
 import absentia
 from absentia import KernelViews, Views, io
-from absentia.files import _hdf5
+from absentia.files import _annotated
 from helpers.omics import CELLS, modality, saved, three_modalities
 
 
@@ -157,9 +157,9 @@ def test_damaged_files_and_files_of_another_kind(tmp_path):
 
 
 def test_what_is_said_by_modality():
-    assert _hdf5._split_by_modality("X_pca", "use_rep") == "X_pca"
-    assert _hdf5._split_by_modality("rna=X_pca,adt=X_lsi", "use_rep") == {"rna": "X_pca", "adt": "X_lsi"}
-    assert _hdf5._split_by_modality(None, "use_rep") is None
+    assert _annotated._split_by_modality("X_pca", "use_rep") == "X_pca"
+    assert _annotated._split_by_modality("rna=X_pca,adt=X_lsi", "use_rep") == {"rna": "X_pca", "adt": "X_lsi"}
+    assert _annotated._split_by_modality(None, "use_rep") is None
 
 
 def test_places_outside_a_sparse_matrix_are_an_error(tmp_path):
