@@ -6,6 +6,7 @@ declares fits into memory.  Then AnnData's and MuData's own packages read it, wh
 file that is too large for that, obs and var are read, and matrices stay where they are, in chunks.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -177,39 +178,46 @@ def _open_annotated(path: Path) -> Any:
         names = order if sorted(order) == sorted(names) else names
         mod = {name: _describe(path, file["mod"][name]) for name in names}
         obs = _read_frame(path, file, "obs")
-        return SimpleNamespace(obs=obs, obs_names=obs.index, mod=mod, obsp=_NoKernels(file.get("obsp", ())))
+        obsp = _Entries(path, file, "obsp", len(obs), len(obs))
+        return SimpleNamespace(obs=obs, obs_names=obs.index, mod=mod, obsp=obsp)
 
 
 def _describe(path: Path, group: Any) -> Any:
     """What AnnData would make of a group, but matrices in chunks."""
     obs, var = _read_frame(path, group, "obs"), _read_frame(path, group, "var")
-
-    def tables(where: str, width: int | None = None) -> dict[str, Any]:
-        return {
-            name: _describe_matrix(path, x, len(obs), width) for name, x in group.get(where, {}).items()
-        }
-
-    X = _describe_matrix(path, group["X"], len(obs), len(var)) if "X" in group else None
+    n, width = len(obs), len(var)
     return SimpleNamespace(
         obs=obs,
         var=var,
         obs_names=obs.index,
         var_names=var.index,
-        X=X,
-        layers=tables("layers", len(var)),
-        obsm=tables("obsm"),
-        obsp=_NoKernels(group.get("obsp", ())),
+        X=_describe_matrix(path, group["X"], n, width) if "X" in group else None,
+        layers=_Entries(path, group, "layers", n, width),
+        obsm=_Entries(path, group, "obsm", n, None),
+        obsp=_Entries(path, group, "obsp", n, n),
     )
 
 
-class _NoKernels(dict[str, None]):
-    """Names of kernels, which are not left in chunks."""
+class _Entries(Mapping[str, Any]):
+    """Matrices of `n` observations by name, each looked at when it is asked for."""
 
-    def __init__(self, names: Any) -> None:
-        super().__init__(dict.fromkeys(names))
+    def __init__(self, path: Path, group: Any, where: str, n: int, width: int | None) -> None:
+        self.path, self.where, self.n, self.width = path, f"{group.name}/{where}", n, width
+        self.names = list(group.get(where, ()))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
 
     def __getitem__(self, name: str) -> Any:
-        raise ValueError(f"{name!r} of obsp is a kernel, and kernels do not stay in chunks")
+        if name not in self.names:
+            raise KeyError(name)
+        if self.where.endswith("obsp"):
+            raise ValueError(f"{name!r} of obsp is a kernel, and kernels do not stay in chunks")
+        with import_optional("h5py", "an HDF5 file").File(self.path, "r") as file:
+            return _describe_matrix(self.path, file[self.where][name], self.n, self.width)
 
 
 def _read_frame(path: Path, group: Any, name: str) -> Any:

@@ -116,7 +116,7 @@ def convert_table(file: Path, options: Options) -> tuple[dict[str, Path], list[s
         known = json.loads(about.read_text(encoding="utf-8"))
         ignored = options.ignored_columns(view, known["columns"])
         if known["source"] == [*key, ignored]:
-            return {view: target}, [*known["notes"], f"features of {file.name} are read from {target}"]
+            return {view: target}, known["notes"]
     elif target.exists():
         raise ValueError(f"{target} is there and not of absentia; name another folder (--chunks-in)")
     folder.mkdir(parents=True, exist_ok=True)
@@ -136,11 +136,7 @@ def convert_table(file: Path, options: Options) -> tuple[dict[str, Path], list[s
     source = [*key, options.ignored_columns(view, seen)]
     text = json.dumps({"source": source, "columns": seen, "notes": notes})
     write_atomically(about, lambda out: out.write(text.encode()))
-    size = format_bytes(8 * len(ids) * len(columns))
-    return {view: target}, [
-        *notes,
-        f"{size} of features of {file.name} were written to {target}, as chunks",
-    ]
+    return {view: target}, list(notes)
 
 
 def _write_columns(out: BinaryIO, columns: Mapping[str, Array], ids: Sequence[str], file: Path) -> None:

@@ -83,7 +83,8 @@ def read_folder(path: Path, options: Options) -> LoadedData:
     data = Views.from_parquet(frames, id=CONVERTED_ID)
     having = {name: data.ids[has].tolist() for name, has in zip(data.names, data.observed.T, strict=True)}
     _warn_of_ids(having, {name: feature_names(data, name) for name in data.names})
-    return LoadedData(data, tuple(notes))
+    names = ", ".join(file.name for file in large)
+    return LoadedData(data, (*notes, f"numbers of {names} stay in {options.chunks_in}, as chunks"))
 
 
 def _read_views(file: Path, options: Options) -> "tuple[dict[str, pd.DataFrame], Sequence[str]]":

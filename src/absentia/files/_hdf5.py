@@ -187,7 +187,9 @@ def read_attribute(member: Any, name: str) -> Any:
     """An attribute of a group or dataset; None if it has none of this name."""
     if name not in member.attrs:
         return None
-    _check_type(member.attrs.get_id(name).dtype, f"the attribute {name!r} of {member.name!r}")
+    attribute, what = member.attrs.get_id(name), f"the attribute {name!r} of {member.name!r}"
+    _check_type(attribute.dtype, what)
+    Budget().spend(int(np.prod(attribute.shape or (), dtype=object)) * attribute.dtype.itemsize, what)
     return member.attrs[name]
 
 

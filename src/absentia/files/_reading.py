@@ -107,7 +107,7 @@ def read(
         chunks_in=chunks_in,
     )
     if chunks == "auto" and getattr(loaded.data, "chunked", False):
-        warn("; ".join(f"{path}: {note}" for note in loaded.notes), AbsenceWarning)
+        warn(f"{path}: {loaded.notes[-1]}", AbsenceWarning)
     if labels is None:
         return loaded.data
     from absentia.files._labels import read_labels
