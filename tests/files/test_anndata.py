@@ -158,7 +158,10 @@ def test_damaged_files_and_files_of_another_kind(tmp_path):
 
 def test_what_is_said_by_modality():
     assert _annotated._split_by_modality("X_pca", "use_rep") == "X_pca"
-    assert _annotated._split_by_modality("rna=X_pca,adt=X_lsi", "use_rep") == {"rna": "X_pca", "adt": "X_lsi"}
+    assert _annotated._split_by_modality("rna=X_pca,adt=X_lsi", "use_rep") == {
+        "rna": "X_pca",
+        "adt": "X_lsi",
+    }
     assert _annotated._split_by_modality(None, "use_rep") is None
 
 
