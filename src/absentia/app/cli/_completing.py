@@ -60,7 +60,7 @@ def run_complete_kernels(
         check_ending(output, "the output with --coverage", ".npz")
     check_outputs([file], [output, options.report], options.force)
     with start_dask(options.dask):
-        opened = replace(options.source, chunks=options.dask is not None).open(file)
+        opened = replace(options.source, chunks=options.dask is not None or "auto").open(file)
         for note in opened.notes:
             say(escape_text(note))
         with limit_threads(options.threads, len(opened.data)), collect_warnings() as remarks:
