@@ -91,9 +91,10 @@ def complete(
     Parameters
     ----------
     output
-        The .npz file to write: K, mask, ids, names, and mask_before, who had been observed. For .h5mu and
-        .h5ad also a file of that kind, the one that came with kernels and presence added. For pma a .csv
-        file, or an .npz file with X, std and observed.
+        The .npz file to write: K, mask, ids, names, and mask_before, who had been observed; or MATLAB's
+        .mat file, with KH (n x n x views) and observed. For .h5mu and .h5ad also a file of that kind, the
+        one that came with kernels and presence added. For pma a .csv file, or an .npz file with X, std and
+        observed.
     method
         How to complete, by default cvkt; see --list.
     """
