@@ -10,6 +10,7 @@ from absentia.app._checks import MAX_PROCESSES, check_folder, check_number, chec
 from absentia.app._exit_codes import explain_kept
 from absentia.app._terminal import escape_text, format_command, out, say
 from absentia.app.cli import _flags as flag
+from absentia.app.cli._cite import say_what_to_cite
 
 # isort: split
 from cyclopts import Parameter
@@ -115,6 +116,7 @@ def compare(
     dry_run: flag.Switch = False,
     plan_only: flag.Switch = False,
     json: flag.JSON = False,
+    cite: flag.Cite = False,
     list_methods: flag.List = False,
 ) -> None:
     """Try methods on data with absent views, rank them with honest statistics, and write a page.
@@ -137,8 +139,10 @@ def compare(
         return _list_methods()
     if data is None or (output is None and not dry_run):
         raise ValueError("DATA and -o FOLDER are wanted; see absentia compare --help")
-    if json and (dry_run or plan_only):
-        raise ValueError("--json is for results; leave it out with --dry-run and --plan-only")
+    if (json or cite) and (dry_run or plan_only):
+        raise ValueError("--json and --cite are for results; leave them out with --dry-run and --plan-only")
+    if json and cite:
+        raise ValueError("--json and --cite exclude one another")
     check_number("--jobs", jobs, 1, MAX_PROCESSES)
     if output is not None:
         check_folder(output)
@@ -160,7 +164,10 @@ def compare(
         return studies.say_what_to_run(study)
     pool = Pool(count_jobs(jobs, study.data.data), dask, apart=True)
     studies.run_trials(study, pool, retry, thin=options.methods == ("auto",) and not options.all_repeats)
-    return studies.write_results(study, json, mix)
+    studies.write_results(study, json, mix)
+    if cite:
+        say_what_to_cite(*(study.data.task.find(name).make() for name in study.design.methods))
+    return None
 
 
 def work(
