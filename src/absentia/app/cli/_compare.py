@@ -10,7 +10,6 @@ from absentia.app._checks import MAX_PROCESSES, check_folder, check_number, chec
 from absentia.app._exit_codes import explain_kept
 from absentia.app._terminal import escape_text, format_command, out, say
 from absentia.app.cli import _flags as flag
-from absentia.app.cli._cite import say_what_to_cite
 
 # isort: split
 from cyclopts import Parameter
@@ -139,10 +138,8 @@ def compare(
         return _list_methods()
     if data is None or (output is None and not dry_run):
         raise ValueError("DATA and -o FOLDER are wanted; see absentia compare --help")
-    if (json or cite) and (dry_run or plan_only):
-        raise ValueError("--json and --cite are for results; leave them out with --dry-run and --plan-only")
-    if json and cite:
-        raise ValueError("--json and --cite exclude one another")
+    if (json or cite) and (dry_run or plan_only or (json and cite)):
+        raise ValueError("--json and --cite are for results, one of them; no --dry-run or --plan-only")
     check_number("--jobs", jobs, 1, MAX_PROCESSES)
     if output is not None:
         check_folder(output)
@@ -164,10 +161,7 @@ def compare(
         return studies.say_what_to_run(study)
     pool = Pool(count_jobs(jobs, study.data.data), dask, apart=True)
     studies.run_trials(study, pool, retry, thin=options.methods == ("auto",) and not options.all_repeats)
-    studies.write_results(study, json, mix)
-    if cite:
-        say_what_to_cite(*(study.data.task.find(name).make() for name in study.design.methods))
-    return None
+    return studies.write_results(study, json, mix, cite)
 
 
 def work(
