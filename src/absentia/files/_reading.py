@@ -283,14 +283,16 @@ def _explain_unknown(path: Path) -> str:
 # ---------------------------------------------------------------------------------- arrays of containers
 
 
-def _read_arrays_as_views(path: Path, options: Options) -> Views | KernelViews:
+def _read_arrays_as_views(path: Path, options: Options) -> LoadedData:
     """Views or kernels out of a container that does not say what its arrays mean."""
-    from absentia.files._schema import infer_schema
+    from absentia.files._schema import describe_absence, infer_schema
 
     ending = path.suffix.lower()
     with file_errors(path):
         options.refuse("id", "layer", "use_rep", why=f"{ending} files")
-        return infer_schema(_load(_CONTENT_READERS[ending])(path), options.views)
+        content = _load(_CONTENT_READERS[ending])(path)
+        data = infer_schema(content, options.views)
+        return LoadedData(data, describe_absence(content, data))
 
 
 def _read_npz_or_sparse(path: Path, options: Options) -> Views | KernelViews:

@@ -118,6 +118,7 @@ def compare(
     dry_run: flag.Switch = False,
     plan_only: flag.Switch = False,
     json: flag.JSON = False,
+    cite: flag.Cite = False,
     list_methods: flag.List = False,
 ) -> None:
     """Try methods on data with absent views, rank them with honest statistics, and write a page.
@@ -140,8 +141,8 @@ def compare(
         return _list_methods()
     if data is None or (output is None and not dry_run):
         raise ValueError("DATA and -o FOLDER are wanted; see absentia compare --help")
-    if json and (dry_run or plan_only):
-        raise ValueError("--json is for results; leave it out with --dry-run and --plan-only")
+    if (json or cite) and (dry_run or plan_only or (json and cite)):
+        raise ValueError("--json and --cite are for results, one of them; no --dry-run or --plan-only")
     check_number("--jobs", jobs, 1, MAX_PROCESSES)
     if output is not None:
         check_folder(output)
@@ -164,7 +165,7 @@ def compare(
     pool = Pool(count_jobs(jobs, study.data.data), dask, apart=True)
     studies.run_trials(study, pool, retry, thin=options.methods == ("auto",) and not options.all_repeats)
     studies.fit_finalists(study, pool)
-    return studies.write_results(study, json, mix)
+    return studies.write_results(study, json, mix, cite)
 
 
 def work(

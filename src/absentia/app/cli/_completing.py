@@ -55,7 +55,7 @@ def run_complete_kernels(
             "with --method pma, or give an .npz file with K or view_<name>"
         )
     if options.coverage is None:
-        check_ending(output, "the output", ".npz", *container_endings(file))
+        check_ending(output, "the output", ".npz", ".mat", *container_endings(file))
     else:
         check_ending(output, "the output with --coverage", ".npz")
     check_outputs([file], [output, options.report], options.force)
@@ -175,7 +175,7 @@ def _write_kernels(
     intervals: CompletionIntervals | None,
     coverage: float | None,
 ) -> None:
-    if output.suffix.lower() != ".npz":
+    if output.suffix.lower() not in (".npz", ".mat"):
         whole = files.read_mudata(file)
         files.write_mudata(output, completed.to_mudata(whole, observed=kernels))
         return

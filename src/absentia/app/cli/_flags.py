@@ -48,6 +48,7 @@ Threads = Annotated[
 ]
 Force = Annotated[Switch, Parameter(help="Replace files that are there and not written by absentia.")]
 JSON = Annotated[Switch, Parameter(help="One JSON document instead of tables.")]
+Cite = Annotated[Switch, Parameter(help="Print BibTeX of what was used, at the end; see absentia cite.")]
 Retry = Annotated[Switch, Parameter(help="Run again what failed before.")]
 List = Annotated[
     Switch,

@@ -23,6 +23,7 @@ from absentia.app._terminal import (
     say_json,
     say_paths,
 )
+from absentia.app.cli._cite import say_what_to_cite
 from absentia.app.cli._compare import PAGE, TABLE, AdjustOptions, CompareOptions
 from absentia.app.cli._data import open_costs, read_training
 from absentia.app.cli._flags import ReadOptions, ViewKernelOptions, flag_words, make_table
@@ -214,7 +215,9 @@ def say_what_to_run(study: Study) -> None:
 # ----------------------------------------------------------------------------------------------- results
 
 
-def write_results(study: Study, json: bool = False, mix: PatternMix | None = None) -> None:
+def write_results(
+    study: Study, json: bool = False, mix: PatternMix | None = None, cite: bool = False
+) -> None:
     """The page and the table, and what they say; under another mix of patterns too."""
     from absentia.app import report
 
@@ -241,6 +244,8 @@ def write_results(study: Study, json: bool = False, mix: PatternMix | None = Non
     say_paths(page=page.resolve(), table=table)
     if recommendation.command:
         say(f"next:  {escape_text(recommendation.command)}")
+    if cite:
+        say_what_to_cite(*(study.data.task.find(name).make() for name in study.design.methods))
     return None
 
 
