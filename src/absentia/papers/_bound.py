@@ -14,6 +14,7 @@ no sample is beyond the margin unless ``2 mu B > rho^2``; then the last term alo
 above one, whatever was learned.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,7 +81,7 @@ def amkl_bound(
     True
     """
     _check_machine(machine, kernels)
-    if not (np.isfinite(rho) and rho > 0 and 0 < delta < 1 / 3):
+    if not (math.isfinite(rho) and rho > 0 and 0 < delta < 1 / 3):
         raise ValueError(
             f"rho={rho!r}, delta={delta!r}; a positive number and one between 0 and 1/3 are wanted"
         )
@@ -96,16 +97,16 @@ def amkl_bound(
         z = machine.dual_coef_[0, seen]
         part = machine.weights_[v] * (kernels.operator(name) @ z)
         scores[seen] += part
-        norms[v] = np.sqrt(max(machine.weights_[v] * float(z @ part), 0.0))
+        norms[v] = math.sqrt(max(machine.weights_[v] * float(z @ part), 0.0))
     margins = np.where(labels == machine.classes_[1], scores, -scores)
     n, m = kernels.observed.shape
     mu = float(norms.sum()) ** 2 / 2
     B = max(float(kernels.diagonal(name).max(initial=0.0)) for name in kernels.names)
     return AMKLBound(
         margin_error=float((margins <= rho).mean()),
-        observed=2 * np.sqrt(2 * mu * B * float(kernels.observed.sum(axis=0).max())) / (n * rho),
-        confidence=3 * np.sqrt(np.log(1 / delta) / (2 * n)),
-        views=16 / rho * np.sqrt(mu * B * np.log((m + 1) / delta) / n),
+        observed=2 * math.sqrt(2 * mu * B * float(kernels.observed.sum(axis=0).max())) / (n * rho),
+        confidence=3 * math.sqrt(math.log(1 / delta) / (2 * n)),
+        views=16 / rho * math.sqrt(mu * B * math.log((m + 1) / delta) / n),
     )
 
 

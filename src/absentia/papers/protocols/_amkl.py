@@ -211,6 +211,8 @@ def _predict(
     """Classes of new samples."""
     if key["method"] == _DEMONSTRATION:
         assert mask is not None
+        assert isinstance(known, KernelViews)
+        assert isinstance(new, KernelViews)
         return _predict_unmasked(option, known, y, mask, new)
     filled = key["method"] in _FILLS
     name, parameters = (_LEARNER, {}) if filled else (key["method"], key["parameters"])

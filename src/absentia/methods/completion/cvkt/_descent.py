@@ -8,8 +8,9 @@ the view and another one, subscript c for centred,
 
 from a random start, normal unless told otherwise (the paper does not say; the authors' code,
 github.com/RiikkaHuu/CVKT, draws it uniformly from [0, 1)), and take ``Psi U U' Psi'`` over all samples
-(Eq. 6), mapped linearly onto the range of the observed kernel's values and shifted to its mean.  The alignment does not depend on the scale of U, so
-the sphere regularises nothing; the limited number of steps does.
+(Eq. 6), mapped linearly onto the range of the observed kernel's values and shifted to its mean.  The
+alignment does not depend on the scale of U, so the sphere regularises nothing; the limited number of
+steps does.
 
 The share of landmarks and the rank are chosen among :data:`_SHARES` by completion error, as in the paper,
 on a fifth of the view's samples hidden for the purpose, since the truth is not known.  (The paper says
