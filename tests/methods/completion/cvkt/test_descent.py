@@ -76,6 +76,21 @@ def test_descent_reproduces_the_published_digits(data_folder, level, paper):
     assert reached == pytest.approx(paper, abs=0.025)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("level", [0, 4])
+def test_the_start_of_the_authors_ends_at_the_same_error(data_folder, level):
+    truth, keep, kv = published(data_folder, DIGITS, level)
+    descent = {"solver": "descent", "n_landmarks": 0.4, "rank": 0.2}
+    ours, theirs = (
+        [
+            metrics.are(truth, CVKT(random_state=s, init=init, **descent).fit_transform(kv), keep)
+            for s in range(4)
+        ]
+        for init in ("normal", "uniform")
+    )
+    assert np.mean(theirs) == pytest.approx(np.mean(ours), abs=0.005)
+
+
 def test_the_first_step_is_taken_from_the_draw_that_was_asked_for():
     Psi, K = random_features(np.random.default_rng(3))
     problem = _AlignmentProblem.of(Psi, K)
