@@ -11,8 +11,9 @@ draws has the posterior's variance in it, and neither part need shrink.  The ans
 chain, its deviations are the chain's own, and the model has the means of the kernels on its way.
 
 Departures from the paper: a ridge of `nugget` times the variance is added to what is estimated, since
-FF'/m is singular with fewer columns than rows and GG'/n next to it once it shrinks; draws are those of
-``_inference``, F at once and the missing entries of a row at once, not entry by entry.
+FF'/m is singular with fewer columns than rows and GG'/n next to it once it shrinks.  "map" begins at the
+mode under the first kernels, not at random values, which would stay in the kernels for good.  Draws are
+those of ``_inference``, F at once and the missing entries of a row at once, not entry by entry.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import numpy as np
 
 from absentia.core import Array, estimator
 from absentia.core.optimize import Callback, Solution, StoppingRule, iterate
+from absentia.methods.matrix._conditional_mean import conditional_mean
 from absentia.methods.matrix._estimation import AdditiveModel, EMState, FreeParts, measure_change
 from absentia.methods.matrix._inference import Completion, condition_rows, draw_F, infer, update_missing
 from absentia.methods.matrix._model import KroneckerGaussian, RowKernel
@@ -46,18 +48,11 @@ class PlugInUpdate:
         return replace(model, N=G.T @ G / n + self.ridge * np.eye(m)) if self.free.N else model
 
 
-def fill_at_random(X: Array, observed: Array, rng: np.random.Generator) -> Array:
-    """X (n, m) with draws of the variance of its observed entries where it is missing."""
-    level = np.sqrt((X[observed] ** 2).mean())
-    return np.where(observed, X, level * rng.standard_normal(X.shape))
-
-
 def alternate_modes(
     start: KroneckerGaussian,
     X: Array,
     observed: Array,
     update: PlugInUpdate,
-    rng: np.random.Generator,
     *,
     tol: float,
     max_iter: int,
@@ -72,7 +67,7 @@ def alternate_modes(
         model = update(state.model, F[:, 0], (Z - F)[:, 0])
         return EMState(model, Z[:, 0], None, measure_change(state.model, model))
 
-    first = EMState(start, fill_at_random(X, observed, rng), None)
+    first = EMState(start, conditional_mean(start, X, observed, tol=1e-6), None)
     stop = StoppingRule(tol, "the kernels' relative change", lambda state: state.change)
     return iterate(step, None, first, stop=stop, max_iter=max_iter, callback=callback)
 
@@ -86,7 +81,8 @@ def sample_with_kernels(
     n_samples: int,
 ) -> tuple[KroneckerGaussian, Completion]:
     """One chain of F, missing entries and kernels in turn; half as many steps again go before it."""
-    model, Z, missing = start, fill_at_random(X, observed, rng)[:, None], ~observed
+    model, missing, level = start, ~observed, np.sqrt((X[observed] ** 2).mean())
+    Z = np.where(observed, X, level * rng.standard_normal(X.shape))[:, None]
     values = np.empty((1, n_samples, int(missing.sum())))
     K, N = np.zeros((len(X), len(X)) if update.free.K else ()), np.zeros_like(start.N)
     for t in range(-(n_samples // 2), n_samples):
@@ -145,14 +141,7 @@ class PlugInModel(AdditiveModel):
         if self.inference == "gibbs":
             return sample_with_kernels(model, X, observed, update, rng, n_samples)
         solution = alternate_modes(
-            model,
-            X,
-            observed,
-            update,
-            rng,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            callback=self._make_callback(),
+            model, X, observed, update, tol=self.tol, max_iter=self.max_iter, callback=self._make_callback()
         )
         self._set_convergence(solution)
         return solution.state.model, Completion(solution.state.completed, {})
