@@ -177,7 +177,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         counts = np.array([learned[labels.codes == k].sum() for k in range(len(labels.classes))])
         self._frequencies = self._levels = counts / counts.sum()
         self.set_decision(getattr(self, "decision", "accuracy"))
-        vars(self).pop("loo_proba_", None)  # of a fit before
+        self.__dict__.pop("loo_proba_", None)  # of a fit before
         self._fit_samples(X, labels.codes, weight)
         if hasattr(self, "loo_proba_"):
             self._levels = _mean_proba(self.loo_proba_, learned, self._frequencies)
