@@ -147,8 +147,7 @@ def load_design(folder: Path) -> Design:
     if path.exists() and not path.is_file():  # a pipe would be waited for
         raise FileError(f"{path}: is no regular file; give the command again")
     try:
-        content = json.loads(path.read_bytes())
-        content.setdefault("finalists", [])  # as folders of before have it
+        content = {"finalists": [], **json.loads(path.read_bytes())}  # folders of before have none
         names = ("methods", "rates", "completers", "remarks", "finalists")
         lists = {key: tuple(content[key]) for key in names}
         if any(isinstance(content[key], str) for key in lists):

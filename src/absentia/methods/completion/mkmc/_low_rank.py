@@ -207,7 +207,7 @@ class VisibleProblem:
         for k, view in enumerate(views):
             sees[view.v, k] = True
         visibility = _Visibility.of(sees)
-        position = invert_permutation(visibility.order)
+        position = invert_permutation(visibility.order).astype(np.int32)  # kept for every view
         views = [ViewKernel(view.Q, position[view.v], view.weight) for view in views]
         total_diagonal, weight = np.full(size, eps), np.full(size, eps)
         for view in views:
