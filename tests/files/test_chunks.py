@@ -75,6 +75,7 @@ def test_text_tables_in_chunks_are_those_in_memory(folder, tmp_path, monkeypatch
         assert chunked.chunked
         assert isinstance(chunked.block("clinical"), np.ndarray)
         assert {path.suffix for path in (tmp_path / "cache").iterdir()} == {".parquet", ".json"}
+    monkeypatch.delenv("ABSENTIA_MAX_BYTES")
     assert not io.read(folder, ignore=ignore, chunks_in=tmp_path / "cache", chunks=False).chunked
 
 
