@@ -438,15 +438,13 @@ def _iterate_bytes(path: Path, block: int = 400) -> Iterator[bytes]:
 
 
 def estimate_bytes(path: Path) -> int:
-    """Memory that reading a table would take, by its first lines; of a packed file by what it says."""
-    head = next(_iterate_bytes(path, _BLOCK), b"")
-    cells = sum(map(head.count, (b",", b";", b"\t", b"|"))) + head.count(b"\n")
+    """At least the memory that reading a table takes, by its size; of a packed file by what it says."""
     size = path.stat().st_size
     if path.suffix.lower() == ".gz" and size > 4:
         with open_regular(path, "a table") as file:
             file.seek(-4, 2)
             size = max(size, int.from_bytes(file.read(4), "little"))
-    return int(_COPIES * 8 * cells * size / max(len(head), 1))
+    return max(BYTES_PER_CHARACTER, _COPIES * 4) * size  # a number has two characters or more
 
 
 def _likely_encodings(head: bytes) -> tuple[str, ...]:
