@@ -41,7 +41,19 @@ def test_complete_fit_and_compare_cite_what_they_used(tmp_path, monkeypatch):
     )
     assert fitted.stdout.endswith(cite("C-AMKL"))
     assert "@" not in run("complete", "k.npz", "-o", "out.npz", "--method", "mkc-ht").stdout
-    words = ["compare", "k.npz", "-o", "compared/", "--methods", "mean", "mkc-ht", "--repeats", 1, "--jobs", 1]
+    words = [
+        "compare",
+        "k.npz",
+        "-o",
+        "compared/",
+        "--methods",
+        "mean",
+        "mkc-ht",
+        "--repeats",
+        1,
+        "--jobs",
+        1,
+    ]
     assert run(*words, "--cite").stdout.endswith(cite("mean", "mkc-ht"))
     refused(run(*words, "--cite", "--json"), "--json and --cite are for results, one of them")
     refused(run("compare", "k.npz", "--dry-run", "--cite"), "--cite are for results")
