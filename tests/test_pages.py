@@ -15,13 +15,16 @@ from absentia import ViewKernels, Views, datasets
 from helpers.command_line import run
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+FOLDERS = ("", "start/", "tutorials/", "howto/", "explanation/", "reference/")
+PAGES = ["README.md", *sorted(f"docs/{f}{p.name}" for f in FOLDERS for p in (ROOT / "docs" / f).glob("*.md"))]
 NEEDS = {"docs/results.md": ["grakel", "networkx"]}
+#: Blocks that pages print and cells that the site runs.
+BLOCK = re.compile(r"```(python|sh|\{code-cell\})(?: ipython3| python)?\n(?::.*\n)*(.*?)```", re.DOTALL)
 
 
 def blocks(page):
     text = (ROOT / page).read_text(encoding="utf-8")
-    return re.findall(r"```(python|sh)\n(.*?)```", text, re.DOTALL)
+    return [(kind.strip("{}"), block) for kind, block in BLOCK.findall(text)]
 
 
 @pytest.fixture
@@ -69,6 +72,7 @@ def commands(block):
 
 @pytest.mark.slow_params(
     "README.md",
+    "docs/start/index.md",
     "docs/amkl.md",
     "docs/compare.md",
     "docs/coverage.md",
@@ -88,7 +92,7 @@ def test_every_block_runs(page, files):
         pytest.importorskip(package)
     if page != "README.md":
         datasets.write_cohort(files / "breast", files / "newpatients")
-    space = given() if page not in ("README.md", "docs/results.md") else {}
+    space = given() if page not in ("README.md", "docs/results.md", "docs/start/index.md") else {}
     for kind, block in blocks(page):
         if kind == "sh":
             for words in commands(block):
@@ -108,11 +112,16 @@ def test_what_a_page_points_at_is_there(page):
         assert (ROOT / page).parent.joinpath(link).exists(), link
 
 
-def test_what_the_readme_says_of_the_cohort_is_so(files):
+def test_what_the_start_says_of_the_cohort_is_so(files):
     datasets.write_cohort(files / "breast", files / "newpatients")
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    shown = re.search(r"```\n(breast  Views: .*?)```", text, re.DOTALL)[1]
+    text = (ROOT / "docs/start/index.md").read_text(encoding="utf-8")
+    shown = re.search(r"```text\n(breast  Views: .*?)```", text, re.DOTALL)[1]
     said = run("inspect", "breast", "--labels", "labels.csv:subtype").stdout
     assert [" ".join(line.split()) for line in shown.splitlines()] == [
         " ".join(line.split()) for line in said.splitlines()[: len(shown.splitlines())]
     ]
+
+
+def test_the_readme_is_one_screen():
+    words = (ROOT / "README.md").read_text(encoding="utf-8").split()
+    assert len(words) <= 600
