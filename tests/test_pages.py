@@ -16,7 +16,10 @@ from helpers.command_line import run
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("", "start/", "tutorials/", "howto/", "explanation/", "reference/")
-PAGES = ["README.md", *sorted(f"docs/{f}{p.name}" for f in FOLDERS for p in (ROOT / "docs" / f).glob("*.md"))]
+PAGES = [
+    "README.md",
+    *sorted(f"docs/{f}{p.name}" for f in FOLDERS for p in (ROOT / "docs" / f).glob("*.md")),
+]
 NEEDS = {"docs/results.md": ["grakel", "networkx"]}
 #: Blocks that pages print and cells that the site runs.
 BLOCK = re.compile(r"```(python|sh|\{code-cell\})(?: ipython3| python)?\n(?::.*\n)*(.*?)```", re.DOTALL)
