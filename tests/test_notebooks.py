@@ -14,10 +14,9 @@ PAGES = [str(p.relative_to(DOCS)) for p in sorted(DOCS.glob("[!_]*.md")) + sorte
 
 
 def run(page, folder):
-    """The cells of a page with their outputs."""
+    """The cells of a page of Markdown with their outputs."""
     nbclient, read = pytest.importorskip("nbclient"), pytest.importorskip("myst_nb.core.read")
-    text = (DOCS / page).read_text(encoding="utf-8")
-    notebook = read.read_myst_markdown_notebook(text)
+    notebook = read.read_myst_markdown_notebook(page)
     client = nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}})
     return [cell for cell in client.execute().cells if cell.cell_type == "code"]
 
@@ -35,7 +34,7 @@ def collect(cell):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("page", PAGES)
 def test_a_notebook_runs(page, tmp_path):
-    cells = run(page, tmp_path)
+    cells = run((DOCS / page).read_text(encoding="utf-8"), tmp_path)
     if page != "notebook.md":
         return
     data, model, compared, warned = map(collect, cells)
@@ -43,10 +42,33 @@ def test_a_notebook_runs(page, tmp_path):
     assert "Fitted to 140 samples. the average of linear" in model["text/html"]
     assert "sk-top-container" in model["text/html"]
     assert "<table" in compared["text/html"]
-    assert "trials: " in compared["stderr"]
     assert "AbsenceWarning: 1 sample(s) have no view at all" in warned["stderr"]
     assert "ipykernel" in warned["stderr"]
     assert "site-packages" not in warned["stderr"]
+
+
+PROGRESS = """---
+file_format: mystnb
+---
+
+```{code-cell} ipython3
+import numpy as np
+import absentia
+from absentia.app import _progress
+
+_progress._TRIAL_SECONDS = 0
+data = {"a": np.random.default_rng(0).normal(size=(30, 3))}
+absentia.compare(data, np.arange(30) % 2, methods=["linear"], repeats=1, cv=2, verbose=True);
+```
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_progress_is_a_stream_of_lines(tmp_path):
+    (cell,) = run(PROGRESS, tmp_path)
+    assert {output.output_type for output in cell.outputs} == {"stream"}
+    assert "trials: 2 of 2 done\n" in collect(cell)["stderr"]
 
 
 def kernels():
