@@ -1,5 +1,6 @@
 """Pages that are notebooks run from top to bottom, as the site runs them; what they show is looked at."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +69,9 @@ absentia.compare(data, np.arange(30) % 2, methods=["linear"], repeats=1, cv=2, v
 def test_progress_is_a_stream_of_lines(tmp_path):
     (cell,) = run(PROGRESS, tmp_path)
     assert {output.output_type for output in cell.outputs} == {"stream"}
-    assert "trials: 2 of 2 done\n" in collect(cell)["stderr"]
+    lines = collect(cell)["stderr"].splitlines()
+    assert lines
+    assert all(re.match(r"trials: \d of 4 ", line) for line in lines)
 
 
 def kernels():
