@@ -2,9 +2,9 @@
 
     python benchmarks/peers.py [--quick] [--keep]        # a CPU minute
 
-What is not installed is left out.  CPU seconds on one BLAS thread, ours and theirs in turn, medians.  A run is
-compared with the record in ``benchmarks/records`` if that is of the same processor; ``--keep`` makes it the
-record, and in full the table of docs/performance.md.
+What is not installed is left out.  CPU seconds on one BLAS thread, ours and theirs in turn, medians.  A run
+is compared with the record in ``benchmarks/records`` if that is of the same processor; ``--keep`` makes it
+the record, and in full the table of docs/performance.md.
 """
 
 from __future__ import annotations
