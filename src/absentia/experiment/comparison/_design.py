@@ -114,6 +114,7 @@ class Design:
                 raise ValueError(f"{_shown(text)} is no text")
         if not self.methods:
             raise ValueError("methods are none")
+        value: Any
         limits = [value for value in (self.time_limit, self.memory_limit) if value is not None]
         for value in (self.hide, self.equivalence, *self.rates, *limits):
             huge = isinstance(value, int) and abs(value) > sys.float_info.max
