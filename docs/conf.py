@@ -24,6 +24,7 @@ extensions = [
     "sphinx_design",
     "made_pages",
     "method_pages",
+    "llms",
 ]
 exclude_patterns = [
     "_build",

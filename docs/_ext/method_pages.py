@@ -75,30 +75,26 @@ def draw_chart():
     for want, family, others in WANTS:
         first = default_of(family)
         lines = [first.name, *filter(None, [measured(family, first.name)])]
-        parts += [
-            box(10, y, 190, [want], "want"),
-            arrow(200, y + 16, 250),
-            box(250, y, 150, lines, "start"),
-        ]
+        parts += [box(4, y, 165, [want], "want"), arrow(169, y + 16, 190), box(190, y, 100, lines, "start")]
         for i, (condition, name) in enumerate(others):
             at = y + 44 * i
             parts += [
-                arrow(400, y + 16, 690, at + 16),
-                box(690, at, 130, [find(name, family).name], "other"),
+                arrow(290, y + 16, 508, at + 16),
+                box(508, at, 128, [find(name, family).name], "other"),
             ]
-            parts.append(f'<text class="small" x="682" y="{at + 11}" text-anchor="end">{condition}</text>')
+            parts.append(f'<text class="small" x="500" y="{at + 11}" text-anchor="end">{condition}</text>')
         y += max(44 * len(others), 18 * len(lines) + 26) + 16
     style = (
         ".chart rect{fill:var(--pst-color-surface);stroke:var(--pst-color-border)}"
         ".chart rect.start{stroke:var(--pst-color-primary);stroke-width:2}"
-        ".chart text{fill:var(--pst-color-text-base);font:15px sans-serif}.chart text.small{font-size:13px}"
+        ".chart text{fill:var(--pst-color-text-base);font:14px sans-serif}.chart text.small{font-size:13px}"
         ".chart path{stroke:var(--pst-color-text-muted);fill:none}"
     )
     return (
         '<div class="chart" tabindex="0" role="region" aria-label="Flow chart" style="overflow-x:auto">'
         f"<style>{style}</style>"
         f'<svg role="img" aria-label="Flow chart: what you want, the method to start with, and others; '
-        f'the same in words below" viewBox="0 0 830 {y}" style="min-width:760px;width:100%">'
+        f'the same in words below" viewBox="0 0 640 {y}" style="min-width:610px;width:100%">'
         f"{''.join(parts)}</svg></div>"
     )
 

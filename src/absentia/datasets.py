@@ -421,9 +421,11 @@ def load_benchmark(name: str, folder: str | os.PathLike[str] | None = None) -> B
 
 
 def read_bunch(path: Path, what: str) -> Bunch:
-    """The arrays of an ``.npz`` file as :func:`load_benchmark` gives them."""
+    """The arrays of an ``.npz`` file as :func:`load_benchmark` gives them; a table ``X`` is the view x."""
     with file_errors(path):
         arrays = read_arrays(path)
+        if "X" in arrays and not any(map(is_data, arrays)):
+            arrays["view_x"] = arrays.pop("X")
         ids = next((arrays.pop(key) for key in _ID_KEYS if key in arrays), None)
         data = from_arrays(arrays if ids is None else {**arrays, "ids": ids})
     extra = {key: array for key, array in arrays.items() if not is_data(key)}

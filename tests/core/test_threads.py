@@ -12,7 +12,7 @@ import threadpoolctl
 
 from absentia import MKMC, MKLClassifier, MKLRegressor, PMAImputer
 from absentia.core import _resources as threads
-from absentia.methods.matrix import _imputer as pma
+from absentia.methods.matrix import _plug_in as pma
 from conftest import random_problem
 
 

@@ -82,6 +82,36 @@ def single_site_gibbs(K1, K2, X, observed, n_samples, rng):
     return kept
 
 
+def plug_in(K1, K2, X, observed, ridge, steps, rng=None, rows=True):
+    """Sections 3.1 and 3.2 with K2, and K1 if `rows`, estimated: X, F and the kernels after each step.
+
+    A mode of F (eq. 16) and of each row's missing entries (eq. 17, put right) or, with `rng`, a draw of each.
+    """
+    n, m = X.shape
+    S = covariance(K1, np.eye(m), K2)
+    X = condition(S, X, observed)[0] if rng is None else np.where(observed, X, rng.standard_normal(X.shape))
+    visited = []
+    for _ in range(steps):
+        prior, total = np.kron(K1, np.eye(m)), covariance(K1, np.eye(m), K2)
+        gain = np.linalg.solve(total, prior).T
+        F = (gain @ X.ravel()).reshape(n, m)
+        if rng is not None:
+            F = rng.multivariate_normal(F.ravel(), prior - gain @ prior).reshape(n, m)
+        X = X.copy()
+        for i in range(n):
+            o, h = np.flatnonzero(observed[i]), np.flatnonzero(~observed[i])
+            B = np.linalg.solve(K2[np.ix_(o, o)], K2[np.ix_(o, h)]).T
+            X[i, h] = F[i, h] + B @ (X[i, o] - F[i, o])
+            if rng is not None and len(h):
+                X[i, h] += rng.multivariate_normal(
+                    np.zeros(len(h)), K2[np.ix_(h, h)] - B @ K2[np.ix_(o, h)]
+                )
+        G = X - F
+        K1, K2 = F @ F.T / m + ridge * np.eye(n) if rows else K1, G.T @ G / n + ridge * np.eye(m)
+        visited.append((X, F, K1, K2))
+    return visited
+
+
 def regression(K, C, N, Y, K_new, self_new, mean=0.0):
     """Targets of new rows given the known entries of Y (n, m): mean and variance, by dense algebra.
 

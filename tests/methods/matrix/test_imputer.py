@@ -31,7 +31,8 @@ def test_given_kernels_the_imputer_gives_the_posterior(how):
         assert imputer.diagnostics_["effective_sample_size"] > 100
     completed, std = imputer.predict(return_std=True)
     np.testing.assert_array_equal(completed, found)
-    np.testing.assert_allclose(std[~seen] ** 2, np.diagonal(covariance), rtol=1e-8)
+    rtol = 0.25 if how == "gibbs" else 1e-8  # the chain's own, of some hundreds of independent draws
+    np.testing.assert_allclose(std[~seen] ** 2, np.diagonal(covariance), rtol=rtol)
     np.testing.assert_allclose(
         imputer.log_marginal_likelihood_, reference.log_marginal(S, gaps, seen), rtol=1e-8
     )

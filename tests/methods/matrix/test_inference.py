@@ -8,18 +8,18 @@ from absentia import PMAImputer
 from absentia.methods.matrix import _conditional_mean as mean_module
 from absentia.methods.matrix import _inference as inference
 from absentia.methods.matrix._inference import (
-    _condition_rows,
-    _draw_F,
     _effective_sample_size,
     _maximize_posterior,
     _missing_logdet,
     _r_hat,
     _run_gibbs,
-    _update_missing,
+    condition_rows,
+    draw_F,
     draw_posterior,
     log_marginal_likelihood,
     posterior_deviations,
     posterior_variance,
+    update_missing,
 )
 from absentia.methods.matrix._model import KroneckerGaussian, RowKernel
 from helpers.matrices import every_kind, every_seed, problem, tight
@@ -44,7 +44,7 @@ def test_large_matrices_are_completed_to_a_looser_residual(kind, monkeypatch):
     expected = reference.condition(S, X, observed)[0]
     monkeypatch.setattr(inference, "_MAX_PRECISE_ENTRIES", 10)
     monkeypatch.setattr(mean_module, "_MAX_FACTORIZED", 0)
-    full, _ = inference.infer(model, X, observed, "exact", 0, np.random.default_rng(0))
+    full, *_ = inference.infer(model, X, observed, "exact", 0, np.random.default_rng(0))
     error = np.linalg.norm(full - expected) / np.linalg.norm(expected)
     assert 1e-12 < error < (1e-2 if kind == "low rank" else 1e-4)
 
@@ -85,7 +85,7 @@ def test_for_fixed_kernels_the_mode_is_the_mean(kind):
 def test_patterns_group_rows_that_miss_the_same_columns():
     observed = np.array([[1, 1, 0], [1, 1, 1], [0, 1, 0], [1, 1, 0]], dtype=bool)
     model = KroneckerGaussian(RowKernel.from_dense(np.eye(4)), np.eye(3), np.eye(3))
-    found = {(tuple(part.rows), tuple(part.missing)) for part in _condition_rows(model, observed)}
+    found = {(tuple(part.rows), tuple(part.missing)) for part in condition_rows(model, observed)}
     assert found == {((0, 3), (2,)), ((2,), (0, 2))}
 
 
@@ -106,7 +106,7 @@ def test_blocked_gibbs_agrees_with_exact_within_monte_carlo_error(kind):
     assert within_monte_carlo_error(values, mean[~observed], np.diagonal(covariance))
     assert not within_monte_carlo_error(values + 0.3, mean[~observed], np.diagonal(covariance))
     assert _r_hat(values).max() < 1.02
-    full, _ = inference.infer(model, X, observed, "gibbs", 20, np.random.default_rng(0))
+    full, *_ = inference.infer(model, X, observed, "gibbs", 20, np.random.default_rng(0))
     np.testing.assert_array_equal(full[observed], X[observed])
 
 
@@ -123,13 +123,13 @@ def test_blocked_gibbs_passes_gewekes_test():
     """Drawing data given latents and latents given data, in turn, must leave the prior as it is."""
     model, _, observed, S = problem("label covariance")
     rng = np.random.default_rng(0)
-    gone, seen = _condition_rows(model, observed), _condition_rows(model, ~observed)
+    gone, seen = condition_rows(model, observed), condition_rows(model, ~observed)
     Z = model.draw(rng, 100)
     visited = []
     for _ in range(400):
-        F = _draw_F(model, Z, rng)
-        Z = _update_missing(Z, F, gone, rng)
-        Z = _update_missing(Z, F, seen, rng)
+        F = draw_F(model, Z, rng)
+        Z = update_missing(Z, F, gone, rng)
+        Z = update_missing(Z, F, seen, rng)
         visited.append(Z.transpose(1, 0, 2).reshape(100, -1))
     values = np.stack(visited, axis=1)
     assert within_monte_carlo_error(values, np.zeros(len(S)), np.diagonal(S))

@@ -84,31 +84,11 @@ def test_a_process_learns_a_column_from_the_other_entries_of_rows(monkeypatch):
     assert np.mean(off**2) < 0.1 < np.var(X)
 
 
-def test_the_first_step_of_the_paper_knows_means_only_and_the_second_solves_its_equation(monkeypatch):
-    gaps = problem()[2]
-    known, mean = ~np.isnan(gaps), np.nanmean(gaps, axis=0)
-    monkeypatch.setattr(protocol, "_ALTERNATIONS", 1)
-    np.testing.assert_allclose(completed("plug-in"), np.where(known, gaps, mean), atol=1e-12)
-
-    X = np.where(known, gaps - mean, 0.0)  # after one step F = G = X / 2
-    ridge = protocol._RIDGE * (X[known] ** 2).mean()
-    K1, K2 = X @ X.T / 4 / 8 + ridge * np.eye(12), X.T @ X / 4 / 12 + ridge * np.eye(8)
-    system = np.kron(K1, np.eye(8)) + np.kron(np.eye(12), K2)  # F K2 + K1 F = K1 X, eq. 16
-    F = np.linalg.solve(system, (K1 @ X).ravel()).reshape(X.shape)
-    wanted = np.where(known, X, 0.0)
-    for i, seen in enumerate(known):
-        B = K2[np.ix_(~seen, seen)] @ np.linalg.inv(K2[np.ix_(seen, seen)])
-        wanted[i, ~seen] = F[i, ~seen] + B @ (X - F)[i, seen]
-    monkeypatch.setattr(protocol, "_ALTERNATIONS", 2)
-    np.testing.assert_allclose(completed("plug-in"), wanted + mean, atol=1e-9)
-
-
 @pytest.mark.parametrize(
     ("method", "parameters"),
     [
         ("PMAImputer", {"row_kernel": "estimate", "inference": "map"}),
         ("PMF", {}),
-        ("plug-in", {}),
         ("column means", {}),
         ("process", {"points": "columns"}),
     ],

@@ -15,6 +15,7 @@ from absentia.core import check_name
 _Step = tuple[str, Mapping[str, Any]]
 _MKMC, _AMKL, _PMA = "completion:MKMC", "learning:AbsentMKLClassifier", "matrix:PMAClassifier"
 _SUM = {"label_covariance": False}  # of two Gaussian processes, and nothing else
+_IN_TURN = {**_SUM, "estimate": "paper", "gamma": "median", "center": False}  # with steps of inference
 _DISCARD = {"discard": True}
 
 
@@ -48,10 +49,10 @@ _STEPS: Mapping[str, tuple[_Step, ...]] = {
     "EM-MKL": _mkl("EMFill"),
     "SVT-MKL": _mkl("SVTFill"),
     "MMAF": (("learning:MMAFClassifier", {}),),
-    "PMA-MAP": ((_PMA, {**_SUM, "inference": "map"}),),
-    "PMA-GIBBS": ((_PMA, {**_SUM, "inference": "gibbs"}),),
+    "PMA-MAP": ((_PMA, {**_IN_TURN, "inference": "map"}),),
+    "PMA-GIBBS": ((_PMA, {**_IN_TURN, "inference": "gibbs"}),),
     "PMA-EXACT": ((_PMA, {**_SUM, "inference": "exact"}),),
-    "PMA-GIBBS-D": ((_PMA, {**_SUM, "inference": "gibbs", **_DISCARD}),),
+    "PMA-GIBBS-D": ((_PMA, {**_IN_TURN, "inference": "gibbs", **_DISCARD}),),
     "I-LMC": (("matrix:MatrixLMC", {}),),
     "GPR": (("matrix:LabelGP", {}),),
     "PMF": (("matrix:PMF", {}),),

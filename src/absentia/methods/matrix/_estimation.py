@@ -1,8 +1,8 @@
 r"""Estimating the kernels of ``_model.KroneckerGaussian`` by EM.
 
-The paper alternates completing the matrix with plugging in ``K1 = FF'/m``, ``K2 = GG'/n``.  That maximises
-a joint density which has no maximum: within a few rounds one of the two parts shrinks to nothing.  Here the
-E-step keeps the posterior covariance,
+The paper alternates steps of inference with plugging in ``K1 = FF'/m``, ``K2 = GG'/n`` (``_plug_in``).
+With MAP inference that goes up a joint density which has no maximum: within a few rounds one of the two
+parts shrinks to nothing.  Here the E-step keeps the posterior covariance,
 
 .. math:: N = E[G'G \mid X_o] / n, \quad C = E[F'K^+F \mid X_o] / r, \quad K_1 = E[FF' \mid X_o] / m,
 
@@ -196,7 +196,7 @@ def run_em(
         else:
             full, D = _complete_with_draws(state, X, observed, seed, n_draws, precision)
         model = update(state.model, full, D)
-        return EMState(model, full, D, _measure_change(state.model, model))
+        return EMState(model, full, D, measure_change(state.model, model))
 
     first = EMState(start, np.where(observed, X, 0.0), None)
     stop = StoppingRule(tol, "the kernels' relative change", lambda state: state.change)
@@ -219,7 +219,7 @@ def _complete_with_draws(
     return full[:, 0], (prior - full[:, 1:]) / np.sqrt(k)
 
 
-def _measure_change(old: KroneckerGaussian, new: KroneckerGaussian) -> float:
+def measure_change(old: KroneckerGaussian, new: KroneckerGaussian) -> float:
     """How far kernels moved, each relative to its size, or to a fraction of the whole if that is more.
 
     A part that fades out does so ever more slowly: its own relative change would never fall.

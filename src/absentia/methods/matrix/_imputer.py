@@ -34,13 +34,7 @@ from absentia.core import (
 )
 from absentia.core.linalg import invert_permutation
 from absentia.data import AbsenceWarning, OrderTable, order_tables
-from absentia.methods.matrix._estimation import (
-    AdditiveModel,
-    FreeParts,
-    GivenParts,
-    initial_model,
-    observed_variances,
-)
+from absentia.methods.matrix._estimation import FreeParts, GivenParts, initial_model, observed_variances
 from absentia.methods.matrix._evidence import EvidenceUpdate, RowKernelUpdate, propose_updates
 from absentia.methods.matrix._holdout import (
     MatrixImputer,
@@ -51,11 +45,11 @@ from absentia.methods.matrix._holdout import (
 from absentia.methods.matrix._inference import (
     complete_unrelated_rows,
     draw_posterior,
-    infer,
     log_marginal_likelihood,
     posterior_variance,
 )
 from absentia.methods.matrix._model import MAX_DENSE_ROWS, KroneckerGaussian, LazyRowKernel, RowKernel
+from absentia.methods.matrix._plug_in import PlugInModel
 from absentia.methods.matrix._validation import (
     Kernel,
     get_names,
@@ -107,7 +101,7 @@ class _ScaledMatrix:
 
 
 @estimator
-class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: ignore[misc]
+class PMAImputer(OneToOneFeatureMixin, MatrixImputer, PlugInModel):  # type: ignore[misc]
     """Complete a matrix whose rows are alike and whose columns are alike.
 
     Parameters
@@ -131,7 +125,13 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
         multiplies that, and "estimate" with ``row_kernel="none"`` estimates a column kernel and shrinks it
         towards the given one as far as the marginal likelihood says.
     inference : {"exact", "map", "gibbs"}, default "exact"
-        For fixed kernels all three have one answer, the last with Monte-Carlo error.
+        For fixed kernels all three have one answer, the last with Monte-Carlo error.  After "gibbs",
+        standard deviations are those of the draws.
+    estimate : {"em", "paper"}, default "em"
+        How kernels are estimated that are not given.  "paper" is the paper's own way, in turn with the
+        steps of "map" or "gibbs" inference and without a prior; it relates rows unless ``row_kernel`` is
+        "none".  By "map" one of the two parts then shrinks to nothing; by "gibbs" `model_` has the chain's
+        mean kernels.
     n_samples : int, default 500
         Draws behind the standard deviations (and of each Gibbs chain) where there are too many missing
         entries for the exact ones.
@@ -221,9 +221,11 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
             self.row_kernel_ = {"alone": "estimate", "shrunk": "none"}.get(mode, mode)
             self.col_kernel_ = "none" if mode == "alone" else "estimate" if K2 is None else "given"
             model = self._fit_model(matrix, K1, K2, mode)
-            full, self.diagnostics_ = infer(
-                model, matrix.X, matrix.observed, self.inference, self.n_samples, self._rng()
+            free = FreeParts("fixed", N=K2 is None, K=self.row_kernel_ == "estimate")
+            model, completion = self._infer(
+                model, matrix.X, matrix.observed, self.n_samples, self._rng(), free
             )
+        full, self.diagnostics_, self._draw_std = completion
         self._X, self._matrix, self._model = X, matrix, model
         self.mean_ = matrix.mean * self.scale_
         original = model.permute(invert_permutation(matrix.rows), invert_permutation(matrix.columns))
@@ -273,7 +275,9 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
         check_is_fitted(self, "completed_")
         if not hasattr(self, "kernel_changes_"):
             return np.zeros(0, dtype=int), np.zeros(0)  # no kernel was estimated
-        fixed = self._chosen_parameters() | {"inference": "exact", "random_state": self._seed}
+        fixed = self._chosen_parameters() | {"random_state": self._seed}
+        if self.estimate == "em":  # for fixed kernels all have one answer
+            fixed |= {"inference": "exact"}
 
         def predict(X: Array) -> tuple[Array, Array]:
             part = clone_without_callbacks(self, **fixed).fit(X)
@@ -304,6 +308,8 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
         return value - float((matrix.observed * np.log(self.scale_[matrix.columns])).sum())
 
     def _std(self) -> Array:
+        if self._draw_std is not None:
+            return self._matrix.restore_order(self._draw_std)
         variance = posterior_variance(self._model, self._matrix.observed, self._rng(), self.n_samples)
         return self._matrix.restore_order(np.sqrt(np.maximum(variance, 0.0)))
 
@@ -318,16 +324,24 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
     # ------------------------------------------------------------------------------- which kernels are used
 
     def _check(self) -> None:
+        super()._check()
         words = isinstance(self.row_kernel, str) and isinstance(self.col_kernel, str)
         if words and self.amplitude != "auto":
             raise ValueError(
                 f"amplitude={self.amplitude!r} is that of a kernel that is given; with "
                 f"row_kernel={self.row_kernel!r} and col_kernel={self.col_kernel!r} leave it at 'auto'"
             )
-        if self._columns_unrelated() and not (words and self.row_kernel == "estimate"):
+        alone = words and self.row_kernel == "estimate" and self.estimate == "em"
+        if self._columns_unrelated() and not alone:
             raise ValueError(
-                "col_kernel='none' (unrelated columns) is for row_kernel='estimate'; ask for that"
+                "col_kernel='none' (unrelated columns) is for row_kernel='estimate' and estimate='em'; ask "
+                "for those"
             )
+
+    def _estimates_rows(self) -> bool:
+        """Whether a row kernel is estimated without trying one and none; the paper chooses nothing."""
+        word = self.row_kernel if isinstance(self.row_kernel, str) else ""
+        return word == "estimate" or (word == "heldout" and self.estimate == "paper")
 
     def _columns_unrelated(self) -> bool:
         return isinstance(self.col_kernel, str) and self.col_kernel == "none"
@@ -336,7 +350,7 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
         """The row kernel that is given, if it is; refuse to estimate one that is too large."""
         if not isinstance(self.row_kernel, str):
             return read_kernel(self.row_kernel, "row_kernel", n, names, "heldout")
-        if self.row_kernel == "estimate" and n > MAX_DENSE_ROWS:
+        if self._estimates_rows() and n > MAX_DENSE_ROWS:
             raise ValueError(
                 f"row_kernel='estimate' with {n} rows needs {n}x{n} numbers; give one, take 'none', or use "
                 "PMARegressor on features of the rows"
@@ -359,7 +373,7 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
             return unrelated, "none: rows are taken as unrelated"
         if self.row_kernel == "estimate" and self._columns_unrelated():
             return "alone", f"estimated ({n} × {n}), columns taken as unrelated"
-        if self.row_kernel == "estimate":
+        if self._estimates_rows():
             return "estimate", f"estimated ({n} × {n})"
         if n > MAX_DENSE_ROWS:
             warn(
@@ -398,6 +412,8 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
         rows = self._initial_rows(matrix, K1, level, lazy=K2 is not None and not scaled)
         start = initial_model(rows, X, observed, free)
         start = GivenParts(K2, matrix.scale, amplitude).permute(matrix.columns).insert(start, free)
+        if self.estimate == "paper":
+            return start
         if mode == "shrunk":
             proposals = propose_updates(start, variances, nugget, kernel=start.N)
             return self._fit_by_evidence(proposals, X, observed)

@@ -27,7 +27,7 @@ crawls; blocks do not.
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 import scipy.linalg
@@ -53,6 +53,21 @@ Inference = Literal["exact", "map", "gibbs"]
 _MAX_PRECISE_ENTRIES = 1_000_000
 
 
+class Completion(NamedTuple):
+    """X completed (n, m), diagnostics by name and, of draws, their standard deviations (n, m)."""
+
+    full: Array
+    diagnostics: dict[str, float]
+    std: Array | None = None
+
+    @classmethod
+    def of_draws(cls, X: Array, observed: Array, values: Array) -> Self:
+        """From what chains visit at the missing entries, `values` (n_chains, n_samples, n_missing)."""
+        full, std = np.array(X, dtype=float), np.zeros(X.shape)
+        full[~observed], std[~observed] = values.mean(axis=(0, 1)), values.std(axis=(0, 1))
+        return cls(full, _diagnose(values), std)
+
+
 def infer(
     model: KroneckerGaussian,
     X: Array,
@@ -60,19 +75,16 @@ def infer(
     how: Inference,
     n_samples: int,
     rng: np.random.Generator,
-) -> tuple[Array, dict[str, float]]:
-    """X (n, m) completed by "exact", "map" or "gibbs" inference, and diagnostics by name."""
+) -> Completion:
+    """X (n, m) completed by "exact", "map" or "gibbs" inference."""
     if how == "exact":
-        return _infer_exactly(model, X, observed), {}
+        return Completion(_infer_exactly(model, X, observed), {})
     if how == "map":
         solution = _maximize_posterior(model, X, observed)
         if not solution.converged:
             _warn_of_residual(relative_residual(model, X, solution.state[:, 0], observed), 0.0)
-        return np.asarray(solution.state[:, 0]), {"n_iter": float(solution.n_iter)}
-    values = _run_gibbs(model, X, observed, rng, n_samples=n_samples)
-    full = np.array(X, dtype=float)
-    full[~observed] = values.mean(axis=(0, 1))
-    return full, _diagnose(values)
+        return Completion(np.asarray(solution.state[:, 0]), {"n_iter": float(solution.n_iter)})
+    return Completion.of_draws(X, observed, _run_gibbs(model, X, observed, rng, n_samples=n_samples))
 
 
 def _infer_exactly(model: KroneckerGaussian, X: Array, observed: Array) -> Array:
@@ -169,7 +181,7 @@ class _PatternConditional:
     root: Array  # e' root has the covariance of the missing columns
 
 
-def _condition_rows(model: KroneckerGaussian, observed: Array) -> list[_PatternConditional]:
+def condition_rows(model: KroneckerGaussian, observed: Array) -> list[_PatternConditional]:
     """The conditional distribution of every row's missing entries of G, by pattern of missing columns."""
     Q = model.V @ model.V.T  # N^-1
     conditionals = []
@@ -181,7 +193,7 @@ def _condition_rows(model: KroneckerGaussian, observed: Array) -> list[_PatternC
     return conditionals
 
 
-def _update_missing(
+def update_missing(
     X: Array, F: Array, conditionals: list[_PatternConditional], rng: np.random.Generator | None = None
 ) -> Array:
     """Missing entries given F and the rest of their row (eq. 15 and 17, put right), for X (n, k, m).
@@ -203,9 +215,9 @@ def complete_unrelated_rows(S: Array, X: Array) -> tuple[Array, Array]:
     """Rows of X (n, m), NaN where missing, completed under N(0, S), and standard deviations."""
     observed, std = ~np.isnan(X), np.zeros(X.shape)
     model = KroneckerGaussian(RowKernel.zero(len(X)), np.eye(len(S)), S)
-    conditionals = _condition_rows(model, observed)
+    conditionals = condition_rows(model, observed)
     known = np.where(observed, X, 0.0)[:, None, :]
-    full = _update_missing(known, np.zeros_like(known), conditionals)[:, 0]
+    full = update_missing(known, np.zeros_like(known), conditionals)[:, 0]
     for pattern in conditionals:
         std[np.ix_(pattern.rows, pattern.missing)] = np.sqrt((pattern.root**2).sum(axis=0))
     return full, std
@@ -219,9 +231,9 @@ def _maximize_posterior(
     The objective is minus the log-density of the completed X up to a constant, ``1/2 x'Px``.  The state
     is the completed matrix, (n, 1, m).
     """
-    conditionals = _condition_rows(model, observed)
+    conditionals = condition_rows(model, observed)
     return iterate(
-        lambda Z: _update_missing(Z, model.expect_F(Z), conditionals),
+        lambda Z: update_missing(Z, model.expect_F(Z), conditionals),
         lambda Z: 0.5 * float((Z * model.solve(Z)).sum()),
         np.where(observed, X, 0.0)[:, None, :],
         stop=StoppingRule(tol),
@@ -232,7 +244,7 @@ def _maximize_posterior(
 # ------------------------------------------------------------------------------------------- Gibbs sampling
 
 
-def _draw_F(model: KroneckerGaussian, X: Array, rng: np.random.Generator) -> Array:
+def draw_F(model: KroneckerGaussian, X: Array, rng: np.random.Generator) -> Array:
     """F given the full X (n, k, m)."""
     s, U = expand_stack(model.gain, X), model.rows.U
     Z = apply_rows(U.T, X @ model.V)
@@ -258,12 +270,12 @@ def _run_gibbs(
     Chains start twice as far from the mean as a posterior draw, so that R-hat can see whether they
     forget where they began.
     """
-    conditionals, missing = _condition_rows(model, observed), ~observed
+    conditionals, missing = condition_rows(model, observed), ~observed
     mean = complete_by_gradients(model, X, observed, tol=1e-4)[:, None, :]
     Z = mean + 2 * _draw_deviations(model, observed, rng, n_chains, 1e-4)
     values = np.empty((n_chains, n_samples, int(missing.sum())))
     for t in range(-(n_samples // 2), n_samples):
-        Z = _update_missing(Z, _draw_F(model, Z, rng), conditionals, rng)
+        Z = update_missing(Z, draw_F(model, Z, rng), conditionals, rng)
         if t >= 0:
             values[:, t] = Z.transpose(1, 0, 2)[:, missing]
     return values

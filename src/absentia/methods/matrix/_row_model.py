@@ -36,16 +36,10 @@ from absentia.core import (
 from absentia.core.linalg import invert_permutation, squared_distances, symmetrize
 from absentia.data import OrderTable, order_tables
 from absentia.methods.matrix._conditional_mean import is_factorizable
-from absentia.methods.matrix._estimation import (
-    AdditiveModel,
-    FreeParts,
-    GivenParts,
-    MomentUpdate,
-    initial_model,
-    run_em,
-)
-from absentia.methods.matrix._inference import infer, log_marginal_likelihood, posterior_deviations
+from absentia.methods.matrix._estimation import FreeParts, GivenParts, MomentUpdate, initial_model, run_em
+from absentia.methods.matrix._inference import log_marginal_likelihood, posterior_deviations
 from absentia.methods.matrix._model import EIGENVALUE_RTOL, MAX_DENSE_ROWS, KroneckerGaussian, RowKernel
+from absentia.methods.matrix._plug_in import PlugInModel
 from absentia.methods.matrix._validation import PartialTargets, read_column_kernel
 
 #: So many landmarks if there are more than :data:`MAX_DENSE_ROWS` samples.
@@ -180,7 +174,7 @@ class SampleKernelMixin:
 
 
 @estimator
-class RowModel(SampleKernelMixin, AdditiveModel):
+class RowModel(SampleKernelMixin, PlugInModel):
     """Targets of samples with a kernel between samples: fitting, and the distribution of new rows."""
 
     kernel: Literal["rbf", "precomputed"] = "rbf"
@@ -193,9 +187,13 @@ class RowModel(SampleKernelMixin, AdditiveModel):
     n_samples: PositiveInt = 20
 
     def _check(self) -> None:
-        if self.label_covariance is True and not isinstance(self.amplitude, str):
+        super()._check()
+        if self.label_covariance is True and not (
+            isinstance(self.amplitude, str) and self.estimate == "em"
+        ):
             raise ValueError(
-                "label_covariance=True estimates the row part's size; leave amplitude at 'auto'"
+                "label_covariance=True estimates the row part's size; leave amplitude at 'auto' and "
+                "estimate at 'em'"
             )
 
     def _amplitude(self) -> float | None:
@@ -230,7 +228,9 @@ class RowModel(SampleKernelMixin, AdditiveModel):
         Z = np.where(observed, Z - self.mean_[self._labels], 0.0)
         given = GivenParts(N, scale, self._amplitude()).permute(self._labels)
         rng = self._select_model(options, X[self._rows][:, self._columns], Z, observed, rng, given)
-        full, self.diagnostics_ = infer(self._model, Z, observed, self.inference, 25 * self.n_samples, rng)
+        model, completion = self._infer(self._model, Z, observed, 25 * self.n_samples, rng, free)
+        self._model: KroneckerGaussian = model
+        full, self.diagnostics_, _ = completion
         self._set_weights(full, observed, rng)
         if not free.any:
             _warn_of_means(self._model, (mean - self.mean_)[self._labels])
@@ -317,13 +317,15 @@ class RowModel(SampleKernelMixin, AdditiveModel):
         if gamma is not None:
             self.gamma_ = gamma
         rows, self._anchors = _make_row_kernel(X, gamma, self.n_landmarks, rng)
-        return start(rows, Y, observed) if model is None else replace(model, rows=rows)
+        if model is None or self.estimate == "paper":
+            return start(rows, Y, observed)
+        return replace(model, rows=rows)
 
     def _estimate_model(
         self, start: KroneckerGaussian, Y: Array, observed: Array, rng: np.random.Generator
     ) -> KroneckerGaussian:
         free = self._free_parts()
-        if not free.any:
+        if self.estimate == "paper" or not free.any:
             return start
         nugget = max(self.nugget * float((Y[observed] ** 2).mean()), 1e-12)
         return self._estimate(start, Y, observed, free, nugget=nugget, seed=int(rng.integers(2**31)))

@@ -115,6 +115,10 @@ class PMAClassifier(MultiLabelMixin, RowModel):
         model.
     inference : {"exact", "map", "gibbs"}, default "exact"
         How unknown training labels are completed; for fixed kernels all three have one answer.
+    estimate : {"em", "paper"}, default "em"
+        How the column kernel is estimated.  "paper" is the paper's own way, in turn with the steps of
+        "map" or "gibbs" inference and without a prior, under a row kernel that stays as it is; a width by
+        "ml" is still that of EM.
     n_landmarks : int or None, default None
         Landmarks of a Nystrom row kernel; None means all samples up to 4000, and 500 beyond.
     shrinkage : "auto" or float, default "auto"
@@ -190,10 +194,10 @@ class _FreeCovarianceClassifier(PMAClassifier):
 
     def _check(self) -> None:
         given = not (isinstance(self.col_kernel, str) and isinstance(self.amplitude, str))
-        if given or self.label_covariance is True:
+        if given or self.label_covariance is True or self.estimate != "em":
             raise ValueError(
                 f"{type(self).__name__} always estimates its own covariance of labels; leave col_kernel, "
-                "amplitude and label_covariance as they are, or use PMAClassifier"
+                "amplitude, label_covariance and estimate as they are, or use PMAClassifier"
             )
 
 
@@ -203,8 +207,8 @@ class MatrixLMC(_FreeCovarianceClassifier):
 
     Parameters
     ----------
-    col_kernel, amplitude, label_covariance
-        The labels' covariance and its size are always estimated, and cannot be given.
+    col_kernel, amplitude, label_covariance, estimate
+        The labels' covariance and its size are always estimated, by EM, and cannot be given.
     kernel, gamma, inference, n_landmarks, shrinkage, nugget, center
         As in :class:`PMAClassifier`.
     discard, n_samples, tol, max_iter, random_state, verbose
@@ -233,7 +237,7 @@ class LabelGP(_FreeCovarianceClassifier):
         As in :class:`PMAClassifier`.
     tol, max_iter, random_state, verbose
         As in :class:`PMAClassifier`.
-    col_kernel, amplitude, label_covariance
+    col_kernel, amplitude, label_covariance, estimate
         Have no place in it, and cannot be given.
 
     Examples
@@ -259,7 +263,7 @@ class PMARegressor(RegressorMixin, RowModel):  # type: ignore[misc]
         with both given this changes no answer.
     label_covariance : "auto" or bool, default False
         As in :class:`PMAClassifier`.
-    kernel, gamma, col_kernel, amplitude, inference, n_landmarks, shrinkage
+    kernel, gamma, col_kernel, amplitude, inference, estimate, n_landmarks, shrinkage
         As in :class:`PMAClassifier`.
     nugget, center, discard, n_samples, tol, max_iter, random_state, verbose
         As in :class:`PMAClassifier`.

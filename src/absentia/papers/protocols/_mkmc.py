@@ -4,7 +4,8 @@ A share of the samples is hidden in each kernel, kernels are completed and avera
 vector machine per class is trained on 20 % of the samples; a trial gives the area under the ROC curve of
 each class over the other samples.
 
-Of data that are features the design's ``kernel`` says which kernels are made.
+Of data that are features the design's ``kernel`` says which kernels are made, and of one table ``split``
+how many of its columns are the first of two views.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.svm import SVC
 
-from absentia import KernelViews, ViewKernels, metrics, missingness
+from absentia import KernelViews, ViewKernels, Views, metrics, missingness
 from absentia.datasets import data_folder, make_multiview, read_bunch
 from absentia.methods.base import check_name
 from absentia.papers._loaders import load_yeast_kernels
@@ -34,7 +35,7 @@ class _Problem(NamedTuple):
 
 def _perform(key: Mapping[str, Any]) -> dict[str, Any]:
     """ROC scores of one method under one mask, by class."""
-    problem = _load_problem(key["data"], key["samples"], key.get("kernel", ""))
+    problem = _load_problem(key["data"], key["samples"], key.get("kernel", ""), key.get("split", 0))
     rng = np.random.default_rng([key["seed"], key["repeat"], round(1000 * key["hidden"])])
     keep = missingness.fixed_per_view(problem.kernels, key["hidden"], random_state=rng)
     train = _draw_training_samples(problem.labels, rng)
@@ -71,29 +72,40 @@ def _draw_training_samples(labels: np.ndarray, rng: np.random.Generator) -> np.n
 
 
 @cache
-def _load_problem(name: str, samples: int, kernel: str = "") -> _Problem:
+def _load_problem(name: str, samples: int, kernel: str = "", split: int = 0) -> _Problem:
     """A set of kernels by name; `samples` of it, classes taken in turn, or all if that is 0."""
     if name == "yeast":
         return _load_yeast()
-    return _simulate(name) if name in _SIMULATED else _load_file(name, samples, kernel)
+    return _simulate(name) if name in _SIMULATED else _load_file(name, samples, kernel, split)
 
 
-def _load_file(name: str, samples: int, kernel: str) -> _Problem:
+def _load_file(name: str, samples: int, kernel: str, split: int) -> _Problem:
     data = read_bunch(data_folder() / f"{name}.npz", name)
     target = np.asarray(data.target)
     rows = _take_classes_in_turn(target, samples) if samples else np.arange(len(target))
     if "views" in data:
         check_name("kernel", kernel, _KERNELS)
-        kernels = _KERNELS[kernel]().fit_transform(data.views[rows])
+        views = _split_columns(data.views, split) if split else data.views
+        kernels = _KERNELS[kernel]().fit_transform(views[rows])
     else:
         kernels = data.kernels[np.ix_(rows, rows)]
+    if target.ndim == 2:  # classes that overlap
+        return _Problem(kernels, target[rows] > 0, tuple(str(k) for k in range(1, target.shape[1] + 1)))
     classes = np.unique(target)
     labels = target[rows][:, None] == classes
     return _Problem(kernels, labels, tuple(str(label) for label in classes))
 
 
+def _split_columns(views: Views, split: int) -> Views:
+    """The one view there is as two."""
+    X = np.asarray(views.block(views.names[0]))
+    return Views.from_dict({"first": X[:, :split], "second": X[:, split:]})
+
+
 def _take_classes_in_turn(target: np.ndarray, samples: int) -> np.ndarray:
-    """The first samples of each class, as many of each as go."""
+    """The first samples of each class, as many of each as go; every so many of classes that overlap."""
+    if target.ndim == 2:
+        return np.linspace(0, len(target) - 1, min(samples, len(target))).round().astype(int)
     turn = np.zeros(len(target), dtype=int)
     for label in np.unique(target):
         members = np.flatnonzero(target == label)

@@ -14,7 +14,7 @@ but the matrix is known.  Here:
 ``pma-labels`` (section 3.3): a share of the entries of a label matrix is hidden at random and completed;
 the measure is which of the hidden labels come back wrong, in percent.  Features are standardised; all else
 is chosen from the labels that remain.  The masks of one repeat are nested: what is hidden at 10 % is hidden
-at 30 % too.
+at 30 % too.  With ``folds`` the matrix is one of so many folds of the samples, each repeat the next.
 
 ``pma-rows`` (section 4.1): a repeat is a fold of a five-fold cross-validation; after five, samples are
 shuffled anew.  Of the training samples a share is kept, of their labels another share is hidden.  Features
@@ -41,7 +41,6 @@ from absentia.papers._simulated import factor_kernel, make_matrix_addition, plan
 from absentia.papers.protocols import Protocol, make_method
 
 _FOLDS = 5
-_ALTERNATIONS, _RIDGE = 50, 1e-3  # of the paper's own estimate of kernels
 _COLUMN_KERNELS = {"low rank": factor_kernel, "smooth": plane_kernel}
 
 # ------------------------------------------------------------------------------------------- matrices
@@ -83,8 +82,6 @@ def _complete_matrix(key: Mapping[str, Any], drawn: Bunch, gaps: np.ndarray) -> 
         return make_method("PMAImputer", given, seed).fit_transform(gaps)
     if method == "column means":
         return np.where(np.isnan(gaps), np.nanmean(gaps, axis=0), gaps)
-    if method == "plug-in":
-        return _complete_by_plug_in(gaps)
     if method not in PMA_MATRICES.methods:
         return make_method(method, parameters, seed).fit_transform(gaps)
     points = parameters.pop("points")
@@ -92,24 +89,6 @@ def _complete_matrix(key: Mapping[str, Any], drawn: Bunch, gaps: np.ndarray) -> 
     if points == "columns":
         return complete(gaps, seed, **parameters)
     return complete(gaps.T, seed, **parameters).T
-
-
-def _complete_by_plug_in(gaps: np.ndarray) -> np.ndarray:
-    """MAP inference (eq. 16, and eq. 17 put right) in turn with kernels plugged in: FF'/m and G'G/n."""
-    (n, m), known = gaps.shape, ~np.isnan(gaps)
-    mean = np.nanmean(gaps, axis=0)
-    X = np.where(known, gaps - mean, 0.0)
-    level = float((X[known] ** 2).mean())
-    K1, K2 = level / 2 * np.eye(n), level / 2 * np.eye(m)
-    for _ in range(_ALTERNATIONS):
-        (lam, U), (mu, V) = np.linalg.eigh(K1), np.linalg.eigh(K2)
-        F = U @ (U.T @ X @ V * (lam[:, None] / (lam[:, None] + mu))) @ V.T
-        for i, seen in enumerate(known):
-            weights = np.linalg.solve(K2[np.ix_(seen, seen)], (X - F)[i, seen])
-            X[i, ~seen] = F[i, ~seen] + K2[np.ix_(~seen, seen)] @ weights
-        K1 = F @ F.T / m + _RIDGE * level * np.eye(n)
-        K2 = (X - F).T @ (X - F) / n + _RIDGE * level * np.eye(m)
-    return X + mean
 
 
 def _complete_by_covariance(gaps: np.ndarray, seed: int, shrinkage: float | str = "auto") -> np.ndarray:
@@ -154,6 +133,9 @@ def _perform_missing_labels(key: Mapping[str, Any]) -> dict[str, Any]:
     """Percent of the hidden labels that come back wrong."""
     X, Y = _load_labels(key["data"])
     seed = key["seed"] + key["repeat"]
+    if "folds" in key:
+        _, rows = _split_folds(len(X), key["folds"], key["seed"], key["repeat"])
+        X, Y = X[rows], Y[rows]
     hidden = _hide_entries(Y.shape, key["share"], seed)
     scores = _score_labels(key, StandardScaler().fit_transform(X), np.where(hidden, np.nan, Y), seed)
     wrong = (scores > 0)[hidden] != (Y > 0)[hidden]
@@ -187,10 +169,16 @@ def _perform_new_samples(key: Mapping[str, Any]) -> dict[str, Any]:
 
 def _split_samples(n: int, percent: float, seed: int, repeat: int) -> tuple[np.ndarray, np.ndarray]:
     """Samples to learn from, of which smaller shares are parts of larger ones, and those of the fold."""
-    folds = KFold(_FOLDS, shuffle=True, random_state=seed + repeat // _FOLDS)
-    train, test = list(folds.split(np.zeros(n)))[repeat % _FOLDS]
+    train, test = _split_folds(n, _FOLDS, seed, repeat)
     shuffled = np.random.default_rng([seed, repeat]).permutation(train)
     return np.sort(shuffled[: round(len(train) * percent / 100)]), test
+
+
+def _split_folds(n: int, folds: int, seed: int, repeat: int) -> tuple[np.ndarray, np.ndarray]:
+    """Samples without those of a fold, and these; after all folds, samples are shuffled anew."""
+    split = KFold(folds, shuffle=True, random_state=seed + repeat // folds).split(np.zeros(n))
+    train, test = list(split)[repeat % folds]
+    return train, test
 
 
 def _measure_ranking(truth: np.ndarray, scores: np.ndarray) -> dict[str, dict[str, float]]:
@@ -210,7 +198,6 @@ PMA_MATRICES = Protocol(
         "oracle": ("PMAImputer",),
         "one covariance": ("PMAImputer",),
         "process": (),
-        "plug-in": (),
         "column means": (),
     },
 )
