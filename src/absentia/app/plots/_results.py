@@ -32,15 +32,10 @@ class ComparisonDisplay(Display):
 
     Examples
     --------
-    >>> from absentia import datasets, missingness
-    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
-    >>> views = views.select(["pixels", "fourier"])
-    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
-    >>> from absentia import compare
+    >>> from absentia import open_comparison
     >>> from absentia.plots import ComparisonDisplay
-    >>> compared = compare(views, y < 5, methods=["average", "linear"], repeats=1, cv=3, n_jobs=1)
-    >>> ComparisonDisplay.from_comparison(compared).metric
-    'balanced accuracy'
+    >>> display = ComparisonDisplay.from_comparison(open_comparison("compared/"))  # doctest: +SKIP
+    >>> display.save("methods.pdf", width="single")  # doctest: +SKIP
     """
 
     table: Any
@@ -157,15 +152,10 @@ class LearningCurveDisplay(Display):
 
     Examples
     --------
-    >>> from absentia import datasets, missingness
-    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
-    >>> views = views.select(["pixels", "fourier"])
-    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
-    >>> from absentia import compare
+    >>> from absentia import open_comparison
     >>> from absentia.plots import LearningCurveDisplay
-    >>> settings = {"methods": ["average", "linear"], "repeats": 1, "cv": 3, "n_jobs": 1}
-    >>> compared = compare(views, y < 5, learning_curve=True, **settings)
-    >>> display = LearningCurveDisplay.from_comparison(compared)
+    >>> display = LearningCurveDisplay.from_comparison(open_comparison("compared/"))  # doctest: +SKIP
+    >>> display.save("curve.pdf", width="single")  # doctest: +SKIP
     """
 
     curve: LearningCurve
