@@ -2,8 +2,8 @@
 How far may completed entries be off?
 =====================================
 
-A completed entry has an interval: observed samples are hidden as absent ones are, and what comes back
-says how far off entries are. Of nine tenths that are promised, this many hold.
+A completed entry has an interval: observed samples are hidden as absent ones are, and what comes
+back says how far off entries are. Of nine tenths that are promised, this many hold.
 """
 
 import matplotlib.pyplot as plt

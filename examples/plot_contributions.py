@@ -2,7 +2,8 @@
 What each view contributes
 ==========================
 
-Mean size of what each view adds to the decisions, class by class, over new patients; and for one of them.
+Mean size of what each view adds to the decisions, class by class, over new patients; and for one of
+them.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 When some mistakes cost more
 ============================
 
-To miss an illness costs ten times as much as a false alarm: the class of least expected cost is predicted.
-Probabilities stay the same; more patients are called ill.
+To miss an illness costs ten times as much as a false alarm: the class of least expected cost is
+predicted. Probabilities stay the same; more patients are called ill.
 """
 
 import matplotlib.pyplot as plt
@@ -12,7 +12,8 @@ import numpy as np
 from absentia import AutoClassifier, datasets, missingness
 
 views, y = datasets.load_digit_views(n_samples=300, return_X_y=True)
-views = views.select(["moments", "fourier"])
+order = np.random.default_rng(0).permutation(300)  # digits come writer by writer
+views, y = views[order].select(["moments", "fourier"]), y[order]
 views = views.hide(missingness.mcar(views, 0.3, random_state=0))
 y = np.where(y < 3, "ill", "healthy")
 train, new = slice(0, 150), slice(150, 300)

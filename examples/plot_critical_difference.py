@@ -2,8 +2,9 @@
 Methods over many data sets
 ===========================
 
-Mean ranks over data sets; a bar joins methods that Nemenyi's test does not tell apart. The scores here are
-drawn at random, with means that differ. (Not for the folds of one data set, which are not independent.)
+Mean ranks over data sets; a bar joins methods that Nemenyi's test does not tell apart. The scores
+here are drawn at random, with means that differ. (Not for the folds of one data set, which are not
+independent.)
 """
 
 import numpy as np

@@ -2,8 +2,8 @@
 Samples as points, whatever views they have
 ===========================================
 
-Kernel principal components of the completed kernels: a sample that lacks views (hollow) lies where the
-others of its class are.
+Kernel principal components of the completed kernels: a sample that lacks views (hollow) lies where
+the others of its class are.
 """
 
 from absentia import datasets, missingness

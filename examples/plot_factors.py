@@ -2,7 +2,8 @@
 Kernels of many samples, by factors
 ===================================
 
-A kernel of n samples is n x n numbers. Nystrom factors stand in for it: the relative error against their number.
+A kernel of n samples is n x n numbers. Nystrom factors stand in for it: the relative error against
+their number.
 """
 
 import matplotlib.pyplot as plt

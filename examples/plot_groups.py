@@ -2,8 +2,8 @@
 Visits of the same patients
 ===========================
 
-Four visits of each patient, who is one of two kinds by the toss of a coin. Folds that cut through patients find
-what is not there: they recognise the patient. With groups, scores are at chance.
+Four visits of each patient, who is one of two kinds by the toss of a coin. Folds that cut through
+patients find what is not there: they recognise the patient. With groups, nothing is left of it.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 Kernels before and after completion
 ===================================
 
-Three kernels of the same digits. A third of the samples lack each view: rows and columns that are grey.
-Cross-view kernel transfer (CVKT) fills them from the other views, and leaves what was observed as it was.
+Three kernels of the same digits. A third of the samples lack each view: rows and columns that are
+grey. Cross-view kernel transfer (CVKT) fills them from the other views, and leaves what was
+observed as it was.
 """
 
 from absentia import CVKT, ViewKernels, datasets, missingness

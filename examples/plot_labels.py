@@ -2,8 +2,8 @@
 Several labels, some unknown
 ============================
 
-Partly labelled samples are learned from too, and labels tell of one another. Area under the ROC curve on new
-samples, mean over labels, as more labels of the training samples are unknown.
+Partly labelled samples are learned from too, and labels tell of one another. Area under the ROC
+curve on new samples, mean over labels, as more labels of the training samples are unknown.
 """
 
 import matplotlib.pyplot as plt

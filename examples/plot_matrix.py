@@ -2,8 +2,8 @@
 One matrix with gaps
 ====================
 
-Probabilistic matrix addition: rows and columns have a covariance each, and missing entries are their
-expectation given the others. Here two fifths of the entries are missing.
+Probabilistic matrix addition: rows and columns have a covariance each, and missing entries are
+their expectation given the others. Here two fifths of the entries are missing.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 What the default is made of
 ===========================
 
-``AutoClassifier`` averages several kinds of logistic regression. Each is weighted by what it says of training
-samples that it has not seen, which is known in closed form.
+``AutoClassifier`` averages several kinds of logistic regression. Each is weighted by what it says
+of training samples that it has not seen, which is known in closed form.
 """
 
 from absentia import AutoClassifier, Views, datasets

@@ -2,8 +2,8 @@
 What to measure next
 ====================
 
-Which absent view would make which patient's diagnosis surer? The most expected gain for the cost comes first;
-expression costs 300, methylation 120, and the budget is 3,000.
+Which absent view would make which patient's diagnosis surer? The most expected gain for the cost
+comes first; expression costs 300, methylation 120, and the budget is 3,000.
 """
 
 from absentia import AutoClassifier, Views, datasets, inspection

@@ -2,8 +2,8 @@
 Who has which views
 ===================
 
-Before anything else, look at the absences: an UpSet plot counts samples by the set of views that they
-have, and a strip shows the same sample by sample.
+Before anything else, look at the absences: an UpSet plot counts samples by the set of views that
+they have, and a strip shows the same sample by sample.
 """
 
 from absentia import Views, datasets

@@ -2,8 +2,8 @@
 Values of absent views against the truth
 ========================================
 
-The features of absent views, told from the other views. Here the truth is known: a quarter of the cells was
-hidden on purpose. Told values are expectations, and so less spread than the truth.
+The features of absent views, told from the other views. Here the truth is known: a quarter of the
+cells was hidden on purpose. Told values are expectations, and so less spread than the truth.
 """
 
 from absentia import complete_values, datasets, missingness

@@ -2,8 +2,9 @@
 Why are views absent?
 =====================
 
-Methods that learn from who was measured may live off the reasons. Here the lab measured expression mostly
-for large tumours: who lacks it can be predicted from the clinical table, and a filled dot says that this is no chance.
+Methods that learn from who was measured may live off the reasons. Here the lab measured expression
+mostly for large tumours: who lacks it can be predicted from the clinical table, and a filled dot
+says that this is no chance.
 """
 
 import numpy as np

@@ -93,13 +93,20 @@ def check_folder(folder: Path) -> None:
 
 
 def _is_same_file(path: Path, other: Path) -> bool:
-    """Whether two names are of one file, which need not be there; refuse links in a circle."""
+    """Whether two names are of one file, which need not be there."""
+    if _resolve(path) == _resolve(other):
+        return True
     try:
-        return path.resolve() == other.resolve() or path.samefile(other)
-    except RuntimeError:  # before Python 3.13
-        raise ValueError(f"{path}: leads nowhere, as links in it go round in a circle") from None
+        return path.samefile(other)  # another spelling of the name, or a second name
     except OSError:
         return False
+
+
+def _resolve(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):  # Python before 3.13 raises the latter for a loop
+        raise ValueError(f"{path}: leads nowhere, as links in it go round in a circle") from None
 
 
 def check_ending(path: Path, what: str, *endings: str) -> None:

@@ -206,7 +206,7 @@ class AbsenceDisplay(Display):
         draw_intervals(ax, y, table["AUC"], table["low"], table["high"], hollow=unclear)
         ax.axvline(0.5, color="0.6", linewidth=1, linestyle=":")
         ax.set_xlim(min(0.3, table["low"].min() - 0.02) if len(table) else 0.3, 1.02)
-        ax.set_xlabel("area under the ROC curve, 95 % interval\n(filled: corrected p < 0.05)")
+        ax.set_xlabel("area under the ROC curve, 95 % interval\n(filled: corrected p < 0.05)", loc="right")
 
 
 @dataclass

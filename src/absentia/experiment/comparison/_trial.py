@@ -77,9 +77,7 @@ def perform_trial(key: Mapping[str, Any], data: TaskData) -> dict[str, Any]:
 
 def _predict(key: Mapping[str, Any], data: TaskData, train: Array, test: Array) -> dict[str, Any]:
     task, y = data.task, data.targets
-    plan = make_plan(key["method"], data, key["seed"])
-    samples, rows, _ = adjust_samples(data.data, data.covariates, train, test)
-    said = predict_samples(task, task.learn(samples, y[train], plan), rows)
+    said = _learn_and_predict(key, data, train, test)
     if not np.isfinite(said.values.astype(float)).all():
         raise ValueError("predicted what is no number")
     result: dict[str, Any] = {"scores": task.scores(y[test], said)}
@@ -90,6 +88,12 @@ def _predict(key: Mapping[str, Any], data: TaskData, train: Array, test: Array) 
     if key["kind"] == "predict":
         result |= {"test": test.tolist(), "predicted": said.values.tolist()}
     return result
+
+
+def _learn_and_predict(key: Mapping[str, Any], data: TaskData, train: Array, test: Array) -> Predictions:
+    plan = make_plan(key["method"], data, key["seed"])
+    samples, rows, _ = adjust_samples(data.data, data.covariates, train, test)
+    return predict_samples(data.task, data.task.learn(samples, data.targets[train], plan), rows)
 
 
 def predict_samples(task: Task, model: Any, data: Any) -> Predictions:

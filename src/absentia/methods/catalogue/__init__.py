@@ -65,8 +65,8 @@ def _explain_elsewhere(name: str, entries: Mapping[str, Entry]) -> None:
     """Raise if a name is that of a method which does something else, or which no command offers."""
     other = _by_any_name(*get_args(Family)).get(name.lower())
     if other is not None:
-        with_it = [one.name for one in entries.values() if one.fixed.get("completer") == other.name]
-        use = f"; with it are made {', '.join(dict.fromkeys(with_it))}" if with_it else ""
+        users = [one.name for one in entries.values() if one.fixed.get("completer") == other.name]
+        use = f"; used by {', '.join(dict.fromkeys(users))}" if users else ""
         raise ValueError(f"no method {name!r} here: {other.name} {_DOES[other.family]}{use}")
     if found := paper_class(name):
         raise ValueError(
