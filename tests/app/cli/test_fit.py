@@ -323,7 +323,10 @@ BAD = [
     ([*FIT, "word", "-o", "m.npz", "--report", "r.html", "--no-report"], ["exclude one another"]),
     ([*FIT, "word", "-o", "nowhere/m.npz"], ["nowhere", "does not exist"]),
     ([*FIT, "word", "-o", "m.npz", "--report", "nowhere/r.html"], ["nowhere", "does not exist"]),
-    ([*FIT, "word", "-o", "m.npz", "--method", "mkmc-pca"], ["no method 'mkmc-pca'", "completes kernels", "used by mkmc-svm"]),
+    (
+        [*FIT, "word", "-o", "m.npz", "--method", "mkmc-pca"],
+        ["no method 'mkmc-pca'", "completes kernels", "used by mkmc-svm"],
+    ),
     ([*FIT, "word", "-o", "m.npz", "--kernel", "magic"], ["no kernel 'magic'"]),
     ([*FIT, "word", "-o", "m.npz", "--C", "many"], ["--C is a positive number or cv, not 'many'"]),
     ([*FIT, "word", "-o", "m.npz", "--C", "0"], ["--C is a positive number"]),
