@@ -82,7 +82,9 @@ fuzz: $(VENV)/.test-installed  ## damaged and hostile files against all readers,
 docs: $(VENV)/.docs-installed  ## the site, in docs/_build/html: examples are run, a warning is an error, nothing is fetched
 	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -j $(PROCESSES) -b html docs docs/_build/html
 
-bench: $(VENV)/.test-installed  ## the benchmarks, small: does every command still run; see docs/benchmarks.md
+bench: export BENCH_JSON = $(CURDIR)/bench.jsonl
+bench: $(VENV)/.test-installed  ## the benchmarks, small, into bench.jsonl, and ratios to peers beside the last ones; see docs/benchmarks.md
+	rm -f $(BENCH_JSON)
 	set -e; for b in $$(grep -l __main__ benchmarks/*.py); do echo "== $$b"; $(BIN)/python $$b --quick; done
 
 lint: $(VENV)/.test-installed
@@ -95,7 +97,7 @@ format: $(VENV)/.test-installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf docs/_build docs/_made docs/gallery docs/reference/api docs/reference/commands .venv .venv-* absentia-demo mutants .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf bench.jsonl docs/_build docs/_made docs/gallery docs/reference/api docs/reference/commands .venv .venv-* absentia-demo mutants .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # pip newer than the one a fresh Python brings knows dependency groups
 $(VENV)/.made:

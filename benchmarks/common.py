@@ -300,7 +300,11 @@ def finish(name: str, quick: bool, rows: Sequence[dict[str, Any]], claims: Seque
         for c in claims
     ]
     line = {"benchmark": name, "quick": quick, "rows": rows, "claims": judged, "environment": facts}
-    print(json.dumps(line, default=float))
+    text = json.dumps(line, default=float)
+    print(text)
+    if path := os.environ.get("BENCH_JSON"):
+        with open(path, "a", encoding="utf-8") as lines:
+            lines.write(text + "\n")
 
 
 def accuracy(kernels: Any, y: Any) -> float:

@@ -36,9 +36,10 @@ def made(n: int, width: int, seed: int = 0) -> tuple[Views, np.ndarray]:
 def main() -> None:
     parser = common.parser(__doc__)
     parser.add_argument("folder", nargs="?", type=Path, help="where to; by default a temporary one")
+    parser.add_argument("--samples", type=int, default=50_000)
     arguments = parser.parse_args()
     folder = arguments.folder or Path(tempfile.mkdtemp())
-    views, y = made(*((600, 20) if arguments.quick else (50_000, 500)))
+    views, y = made(*((600, 20) if arguments.quick else (arguments.samples, 500)))
     seconds, _ = common.cpu(lambda: io.write(f"{folder / 'views'}/", views))
     rows = [f"{key},{label}" for key, label in zip(views.ids.tolist(), y.tolist(), strict=True)]
     (folder / "labels.csv").write_text("\n".join(["id,label", *rows]) + "\n")

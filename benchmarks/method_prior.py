@@ -5,9 +5,10 @@
 
 The records of ``predict_regret.py`` have what every method said of held-out samples of every task of
 ``small_tasks.py``.  Here they are scored as ``compare`` does: a class is decided by its probability over
-its frequency, whatever the method; balanced accuracy by fold.  The mean over sets and the spread over
-tasks, less what chance adds to it (the corrected resampled variance of each task), go into
-``absentia/experiment/comparison/_expectation.py``, which has the table as it is printed.
+its mean among samples left out, of methods that do not tell over its frequency; balanced accuracy by fold.
+The mean over sets and the spread over tasks, less what chance adds to it (the corrected resampled variance
+of each task), go into ``absentia/experiment/comparison/_expectation.py``, which has the table as it is
+printed.
 """
 
 import argparse
@@ -16,7 +17,7 @@ from pathlib import Path
 import common  # noqa: F401 - before NumPy: one BLAS thread
 import numpy as np
 import small_tasks
-from predict_regret import MEMBERS, OTHERS, SHARPNESS, Results
+from predict_regret import MEMBERS, OTHERS, Results
 
 from absentia.data.statistics import corrected_resampled_t
 from absentia.tasks import balanced_accuracy
@@ -28,9 +29,9 @@ MIN_SPREAD = 0.01
 
 def differences(result):
     """By method: mean difference from the simplest in a task, and its squared error; in shares."""
-    said = {**result.said, "auto": result.combine(MEMBERS, SHARPNESS)}
-    methods = [method for method in (*MEMBERS, *OTHERS, "auto") if method in said]
-    scores = {method: fold_scores(result, said[method]) for method in methods}
+    rights = result.decide_all()
+    methods = [method for method in (*MEMBERS, *OTHERS, "auto") if method in rights]
+    scores = {method: fold_scores(result, rights[method]) for method in methods}
     found = {}
     for method in methods:
         if method != SIMPLEST:
@@ -40,13 +41,11 @@ def differences(result):
     return found
 
 
-def fold_scores(result, proba):
+def fold_scores(result, right):
     """Balanced accuracy in each fold."""
     scores = []
-    for train, test in result.folds:
-        weights = 1 / np.bincount(result.y[train], minlength=proba.shape[1])
-        right = (proba[test] * weights).argmax(axis=1) == result.y[test]
-        scores.append(balanced_accuracy(result.y[test], right).value)
+    for _, test in result.folds:
+        scores.append(balanced_accuracy(result.y[test], right[test]).value)
     return np.array(scores)
 
 

@@ -15,8 +15,7 @@ from pathlib import Path
 import common  # before NumPy: one BLAS thread
 import numpy as np
 import small_tasks
-from predict_regret import LOGISTIC, MEMBERS, MIN_PROBABILITY, Results, mean_by_set
-from scipy.stats import t as student
+from predict_regret import MEMBERS, MIN_PROBABILITY, Results, by_set, mean_by_set
 
 from absentia.methods.prediction._auto import SHARPNESS
 
@@ -57,41 +56,24 @@ def combine(result, weigh=exponential, strength=SHARPNESS, join=average):
         own = told[:, np.arange(len(train)), result.y[train]]
         weights = weigh(np.maximum(own, MIN_PROBABILITY), strength)
         proba[test] = join(weights, np.array([result.said[m][test] for m in MEMBERS]))
-        left_out.append(join(weights, told).mean(axis=0))
+        left_out.append(join(weights, told))
     return proba, left_out
 
 
-def decide(result, proba, priors):
-    """Which samples are right, decided by probability over the priors of each fold."""
-    right = np.zeros(len(result.y), dtype=bool)
-    for (_, test), prior in zip(result.folds, priors, strict=True):
-        right[test] = (proba[test] / prior).argmax(axis=1) == result.y[test]
-    return right
-
-
-def frequencies(result, power=1.0, ghosts=0.0):
+def frequencies(result, ghosts=0.0):
     counts = [np.bincount(result.y[train]) + ghosts for train, _ in result.folds]
-    return [(count / count.sum()) ** power for count in counts]
-
-
-def balanced(result, right):
-    return 100 * np.mean([right[..., result.y == k].mean(axis=-1) for k in np.unique(result.y)], axis=0)
-
-
-def loss(result, proba):
-    own = proba[np.arange(len(result.y)), result.y]
-    return float(-np.log(np.maximum(own, MIN_PROBABILITY)).mean())
+    return [(count / count.sum())[None, :] for count in counts]
 
 
 def make_variants(result):
     """Balanced accuracy and log-loss by what is done otherwise."""
     auto, left_out = combine(result)
     said = {
-        "as it is": (auto, frequencies(result)),
-        "over frequency to the power .75": (auto, frequencies(result, 0.75)),
-        "over frequency to the power 1.25": (auto, frequencies(result, 1.25)),
-        "over frequency, 3 samples more a class": (auto, frequencies(result, 1.0, 3.0)),
-        "over the mean of what is said left out": (auto, left_out),
+        "as it is": (auto, left_out),
+        "over frequency": (auto, frequencies(result)),
+        "over frequency, 3 samples more a class": (auto, frequencies(result, 3.0)),
+        "over the mean to the power .75": (auto, [p.mean(axis=0)[None] ** 0.75 for p in left_out]),
+        "over the mean to the power 1.25": (auto, [p.mean(axis=0)[None] ** 1.25 for p in left_out]),
     }
     for words, *how in (
         ("equal weights", exponential, 0.0), ("exp(-20 loss)", exponential, 20.0),
@@ -99,30 +81,21 @@ def make_variants(result):
         ("exp(-40 loss), logarithms", exponential, 40.0, average_logarithms),
         ("stacked", stacked, 0.1), ("stacked, 10 samples for equal ones", stacked, 10.0),
     ):  # fmt: skip
-        said[words] = (combine(result, *how)[0], frequencies(result))
+        said[words] = combine(result, *how)
     for words, names in (
         ("forest for 30 %", ["forest"]), ("cvkt-svm for 30 %", ["cvkt-svm"]),
         ("both for 30 %", ["forest", "cvkt-svm"]),
     ):  # fmt: skip
         more = np.mean([result.said[name] for name in names], axis=0)
-        said[words] = (0.7 * auto + 0.3 * more, frequencies(result))
-    return {w: (balanced(result, decide(result, *pair)), loss(result, pair[0])) for w, pair in said.items()}
-
-
-def by_set(results, values):
-    """The mean over sets and its 95 % interval in words."""
-    sets = sorted({result.set for result in results})
-    means = [np.mean([v for v, r in zip(values, results, strict=True) if r.set == s]) for s in sets]
-    half = student.ppf(0.975, len(means) - 1) * np.std(means, ddof=1) / len(means) ** 0.5
-    return f"{np.mean(means):+.2f} ({np.mean(means) - half:+.2f} to {np.mean(means) + half:+.2f})"
+        said[words] = (0.7 * auto + 0.3 * more, left_out)
+    return {words: result.scores(*pair) for words, pair in said.items()}
 
 
 def measure_luck(result, rng):
     """How far the best of samples drawn anew is ahead of the best of the samples, and the best score."""
-    powers = {method: 0.0 if method in LOGISTIC else 1.0 for method in result.said}  # as they are meant
-    rights = [decide(result, result.said[m], frequencies(result, power)) for m, power in powers.items()]
-    rights = np.array(rights)
-    scores = balanced(result, rights)
+    rights = result.decide_all()
+    rights = np.array([rights[method] for method in result.said])
+    scores = result.balanced_accuracy(rights)
     members = [np.flatnonzero(result.y == k) for k in np.unique(result.y)]
     gaps = []
     for _ in range(N_DRAWS):
@@ -130,17 +103,6 @@ def measure_luck(result, rng):
         again = 100 * np.mean([rights[:, one].mean(axis=1) for one in drawn], axis=0)
         gaps.append(again.max() - again[scores.argmax()])
     return np.mean(gaps), scores.max()
-
-
-def choose_by_half(result, auto):
-    """The method that is best on half of the folds less the default, on the other half; both ways."""
-    said = {m: p for m, p in result.said.items() if "balanced" not in m}
-    gaps = []
-    for half in (0, 1):
-        here, there = ([test for _, test in result.folds[k::2]] for k in (half, 1 - half))
-        best = max(said, key=lambda m: result.half_score(said[m], here))
-        gaps.append(result.half_score(said[best], there) - result.half_score(auto, there))
-    return float(np.mean(gaps))
 
 
 def print_variants(results, best):
@@ -176,9 +138,8 @@ def main():
         parser.exit(0, "results of two sets at least are wanted: run predict_regret.py first\n")
     rng = np.random.default_rng(0)
     luck, best = np.array([measure_luck(result, rng) for result in results]).T
-    autos = [combine(result)[0] for result in results]
     print(f"{len(results)} tasks of {len({r.set for r in results})} sets; points of balanced accuracy")
-    gaps = [choose_by_half(result, auto) for result, auto in zip(results, autos, strict=True)]
+    gaps = [result.regret_by_half()["auto"] for result in results]
     print(f"Samples drawn anew: the best is ahead of the best as it was by {by_set(results, luck)}")
     print(f"The best by half of the folds is ahead of the default by {by_set(results, gaps)}")
     print_variants(results, best)

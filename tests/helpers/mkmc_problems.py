@@ -37,7 +37,8 @@ def placed(problem, point):
 
 def em_step(found):
     """Where the preconditioned gradient leads: the EM step."""
-    return tuple(x - y for x, y in zip(found.point, found.precondition(found.gradient), strict=True))
+    step = found.precondition(tuple(map(np.copy, found.gradient)))
+    return tuple(x - y for x, y in zip(found.point, step, strict=True))
 
 
 def fixed(model, iterations=50, **options):

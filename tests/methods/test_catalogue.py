@@ -109,7 +109,7 @@ def test_methods_that_no_command_offers_say_where_they_are(name):
 
 def test_methods_of_another_family_say_what_they_do():
     with pytest.raises(
-        ValueError, match=r"cvkt completes kernels \(absentia complete\); with it are .*cvkt-svm"
+        ValueError, match=r"cvkt completes kernels \(absentia complete\); used by .*cvkt-svm"
     ):
         find("CVKT", "classifier")
     with pytest.raises(ValueError, match=r"amkl-convex learns classes \(absentia fit\)"):

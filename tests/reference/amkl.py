@@ -110,3 +110,30 @@ def two_steps(K, observed, y, C, lam, n_rounds):
         tau = np.array([min(a, b / c) if c > 0 else max(a, b / c) for a, b, c in zip(o, u, v, strict=True)])
         taus.append(tau)
     return taus
+
+
+def generalisation_bound(K, observed, y, eta, z, rho, delta):
+    """The terms of eq. 36, sample by sample; y in {-1, 1}, w_p = eta_p sum_i z_i s_ip phi_p(x_i)."""
+    m, n = len(K), len(y)
+    wrong = 0
+    for i in range(n):
+        f = 0.0
+        for p in range(m):
+            if observed[i, p]:
+                f += eta[p] * sum(z[j] * K[p][i, j] for j in range(n) if observed[j, p])
+        wrong += y[i] * f <= rho
+    norms = []
+    for p in range(m):
+        square = 0.0
+        for i in range(n):
+            for j in range(n):
+                if observed[i, p] and observed[j, p]:
+                    square += z[i] * K[p][i, j] * z[j]
+        norms.append(eta[p] * square**0.5)
+    # 1/2 sum_p |w_p|^2 / gamma_p at the best gamma, which is proportional to |w_p|
+    gamma = [norm / sum(norms) for norm in norms]
+    mu = sum(norm**2 / g for norm, g in zip(norms, gamma, strict=True) if g > 0) / 2
+    B = max(K[p][i, i] for p in range(m) for i in range(n) if observed[i, p])
+    second = max(2 * (2 * mu * B) ** 0.5 / (n * rho) * observed[:, p].sum() ** 0.5 for p in range(m))
+    third = 3 * (np.log(1 / delta) / (2 * n)) ** 0.5
+    return wrong / n, second, third, 16 / rho * (mu * B * np.log((m + 1) / delta) / n) ** 0.5

@@ -71,6 +71,16 @@ def test_the_classes_that_answers_come_from():
     assert CVKT not in make_plan("pma", labels).classes
 
 
+def test_pma_of_several_labels_by_the_names_of_its_paper():
+    labels = made_data("labels")
+    for name, inference in {"PMA-EXACT": "exact", "PMA-MAP": "map", "PMA-GIBBS": "gibbs"}.items():
+        assert make_plan(name, labels).estimator[-1].inference == inference
+        assert labels.task.find(name) == labels.task.find(name.lower())
+    assert labels.task.find("pma-exact").name == "pma"
+    with pytest.raises(ValueError, match=r"as_printed\('I-LMC'\)"):
+        labels.task.find("I-LMC")
+
+
 def test_most_samples_are_those_of_the_completer_inside():
     problem = made_data("classes")
     assert make_plan("em-svm", problem).max_samples == 2000

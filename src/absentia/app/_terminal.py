@@ -35,9 +35,13 @@ _LINE_WIDTH, _HELP_WIDTH = 4000, 100  # characters of a line where there is no t
 
 
 def _make_console(stderr: bool = False, width: int = _LINE_WIDTH) -> _Console:
-    """Make a console: no colours under NO_COLOR, lines of `width` characters where there is no terminal."""
+    """Make a console: no colours under NO_COLOR, lines of `width` characters where there is no terminal.
+
+    A notebook is none, whatever its kernel says: bars move the cursor, and rich would want widgets.
+    """
+    plain = {"force_jupyter": False, "force_terminal": False} if Console().is_jupyter else {}
     no_color = {"color_system": None} if os.environ.get("NO_COLOR") else {}
-    console = _Console(stderr=stderr, highlight=False, **no_color)  # type: ignore[arg-type]
+    console = _Console(stderr=stderr, highlight=False, **plain, **no_color)  # type: ignore[arg-type]
     if not console.is_terminal:
         console.width = width
     return console

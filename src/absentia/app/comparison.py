@@ -18,9 +18,11 @@ import scipy.sparse
 from absentia.core import available_memory
 from absentia.data import KernelViews, Views
 from absentia.experiment.comparison import (
+    MAX_COMPARED,
     Design,
     Study,
     choose_methods,
+    draw_compared,
     fit_to_all,
     make_task_data,
     open_study,
@@ -142,7 +144,7 @@ class Comparison:
 
     def best_estimator(self) -> Any:
         """The recommended method, fitted to all samples; of completion the completer."""
-        return fit_to_all(self.study.data, self.best, self.study.design.seed)
+        return fit_to_all(self.study.whole or self.study.data, self.best, self.study.design.seed)
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the page."""
@@ -187,6 +189,7 @@ def compare(
     leave_one_group_out: bool = False,
     time: Any = None,
     adjust: Any = None,
+    max_samples: int | None = MAX_COMPARED,
     callback: Callable[[Any], None] | None = None,
     verbose: bool = False,
 ) -> Comparison:
@@ -250,6 +253,10 @@ def compare(
     adjust : DataFrame by id, or dict of columns by id, optional
         Covariates, numbers or categories (age, site, batch): numeric features are replaced by residuals
         after regression on them, learned in the training part of each fold (:class:`AdjustViews`).
+    max_samples : int, optional
+        Of more samples so many are compared on, drawn by class; the three leading methods then learn from
+        fewer, which tells whether more would change their order, and are fitted once to nearly all.  Not of
+        `groups` or in `time`.  None: all.
     callback : callable, optional
         Gets every :class:`absentia.experiment.engine.Record` when it is there.
     verbose : bool
@@ -274,14 +281,18 @@ def compare(
     counts = {name: _whole(name, value) for name, value in (("repeats", repeats), ("cv", cv))}
     given = {"metric": score, "hide": hide, "mechanism": mechanism, "rates": tuple(rates), **counts}
     limits = {"equivalence": equivalence, "time_limit": time_limit, "memory_limit": memory_limit}
-    parts = {"learning_curve": learning_curve, "leave_one_group_out": leave_one_group_out}
+    parts: dict[str, Any] = {"learning_curve": learning_curve, "leave_one_group_out": leave_one_group_out}
     task_data = make_task_data(data, y, kernel, groups, time, adjust).judged_by(score, costs)
     seed = _whole("random_state", random_state)
+    task_data, whole = draw_compared(task_data, max_samples, seed)
+    parts["n_samples"] = 0 if whole is None else len(whole.data)
     design = make_design(task_data, methods, seed=seed, **parts, **given, **limits)
     comparison = _open_folder(folder, task_data, design)
+    comparison.study.whole = whole
     pool = Pool(count_jobs(n_jobs, task_data.data))
     tell = callback or (lambda record: None)
     _run(comparison.study, pool, tell, verbose, thin and isinstance(methods, str) and methods == "auto")
+    comparison.study.fit_finalists(pool, tell)
     return comparison
 
 

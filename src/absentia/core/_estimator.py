@@ -10,15 +10,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar, dataclass_transform
 
+import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import estimator_html_repr
 
 from absentia.core._parameters import get_parameters
 from absentia.core._serialization import Serialized, deserialize, plain_state, serializable, serialize
 from absentia.core._warn import warn
 from absentia.core.linalg import Array
 from absentia.core.optimize import Callback, Progress, Solution, Status
+from absentia.core.svg import tabulate_presence
 
 _LINE_INTERVAL = 2.0  # seconds between lines of progress, by the clock
 _clock: Callable[[], float] = time.monotonic
@@ -49,6 +52,21 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._pairwise
         return tags
+
+    def _repr_html_inner(self) -> str:
+        """What a notebook shows: scikit-learn's diagram and, once fitted, who had which view."""
+        observed, names = getattr(self, "_observed", None), getattr(self, "names_in_", ())
+        diagram = estimator_html_repr(self)
+        if observed is None or np.shape(observed)[1:] != (len(names),):
+            return diagram
+        words = f"Fitted to {len(observed)} samples. {getattr(self, 'sentence_', '')}"
+        return diagram + tabulate_presence(words, names, observed)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        return {
+            kind: self._repr_html_inner() if kind == "text/html" else text for kind, text in bundle.items()
+        }
 
     def __getstate__(self) -> dict[str, Any]:
         return plain_state(self)

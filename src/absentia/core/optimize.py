@@ -155,7 +155,7 @@ class GradientEvaluation:
     """A point, its objective and gradient, and the scale of a good step along any gradient there.
 
     `precondition` applies a symmetric positive definite matrix near the inverse of the second
-    derivative.  What an EM step multiplies the gradient by is one.
+    derivative, and may overwrite what it is given.  What an EM step multiplies the gradient by is one.
     """
 
     point: Point
@@ -258,12 +258,12 @@ _SHORTEST, _SUFFICIENT = 1e-2, 1e-4
 ROUNDING, _FLATTER = 1e-8, 0.9
 
 
-@dataclass(frozen=True)
+@dataclass
 class DescentState(Generic[_Local]):
     """Where a descent stands: the point, the last changes of (point, gradient), the cost so far.
 
-    A step takes the oldest change out of a full list before it makes a new one: each is as large as
-    a point.
+    All of these are as large as a point, so that a step changes the state in place, and what it leaves is
+    overwritten.  The oldest change goes out of a full list before a new one is made.
     """
 
     at: _Local
@@ -304,13 +304,16 @@ def make_quasi_newton_step(
             new = _try_evaluate(evaluate, add_scaled(at.point, -length, direction))
             cost += 1
             if new is not None and is_lower(new, at, direction, length, promised):
-                s, y = direction, add_scaled(new.gradient, -1.0, at.gradient)
-                for change, there, here in zip(s, new.point, at.point, strict=True):
-                    np.subtract(there, here, out=change)
+                s, y = direction, at.gradient
+                _subtract(new.point, at.point, s)
+                _subtract(new.gradient, at.gradient, y)
                 curved = dot(s, y) > 1e-10 * math.sqrt(dot(s, s) * dot(y, y))
-                return DescentState(new, [*pairs, (s, y)][-memory:] if curved else pairs, cost)
+                state.at, state.n_evaluations = new, cost
+                state.pairs = [*pairs, (s, y)][-memory:] if curved else pairs
+                return state
             length *= 0.1 if new is None else _shrink(new.value - at.value, length * promised)
-        return DescentState(at, [], cost)
+        state.pairs, state.n_evaluations = [], cost
+        return state
 
     return step
 
@@ -333,6 +336,8 @@ def refine_minimum(
 ) -> Solution[DescentState[_Local]]:
     """Go on from where `run` converged until the point, and not only the objective, stands still.
 
+    The state of `run` moves along.
+
     Along flat directions an objective changes with the square of what is left to go: a point at which it
     seems to stand still depends on rounding, and with that on the order of what was added up.  Ends early
     where rounding leaves no step to take.
@@ -341,13 +346,14 @@ def refine_minimum(
 
     def step_or_end(state: DescentState[_Local]) -> DescentState[_Local]:
         nonlocal ended
+        at, pairs = state.at, state.pairs
         following = step(state)
-        ended = following.at is state.at and not state.pairs
+        ended = following.at is at and not pairs
         return following
 
     def slope(state: DescentState[_Local]) -> float:
         at = state.at
-        return 0.0 if ended else math.sqrt(max(dot(at.gradient, at.precondition(at.gradient)), 0.0))
+        return 0.0 if ended else math.sqrt(max(dot(at.gradient, at.precondition(_copy(at.gradient))), 0.0))
 
     if not run.converged:
         return run
@@ -360,19 +366,31 @@ def refine_minimum(
 
 def _quasi_newton_direction(at: GradientEvaluation, pairs: Sequence[tuple[Point, Point]]) -> Point:
     """The two-loop recursion around the preconditioner."""
-    v = tuple(np.array(g, order="C") for g in at.gradient)
+    scale = 1.0
+    if pairs:  # before there is a direction, which is as large as what is made here
+        s, y = pairs[-1]
+        scale = dot(s, y) / dot(y, at.precondition(_copy(y)))
+    v = _copy(at.gradient)
     weights = []
     for s, y in reversed(pairs):
         weights.append(dot(s, v) / dot(s, y))
         _add(v, -weights[-1], y)
     v = at.precondition(v)
-    if pairs:
-        s, y = pairs[-1]
-        scale = dot(s, y) / dot(y, at.precondition(y))
-        v = tuple(x * x.dtype.type(scale) for x in v)
+    for x in v:
+        x *= x.dtype.type(scale)
     for (s, y), weight in zip(pairs, reversed(weights), strict=True):
         _add(v, weight - dot(y, v) / dot(s, y), s)
     return v
+
+
+def _subtract(a: Point, b: Point, out: Point) -> None:
+    """``out = a - b``; `out` may be either."""
+    for x, y, result in zip(a, b, out, strict=True):
+        np.subtract(x, y, out=result)
+
+
+def _copy(point: Point) -> Point:
+    return tuple(np.array(x, order="C") for x in point)
 
 
 def _shrink(rise: float, promised: float) -> float:
@@ -391,7 +409,7 @@ def dot(a: Point, b: Point, chunk: int = 1 << 16) -> float:
 
 def add_scaled(a: Point, t: float, b: Point) -> Point:
     """``a + t b``."""
-    result = tuple(np.array(x, order="C") for x in a)
+    result = _copy(a)
     _add(result, t, b)
     return result
 

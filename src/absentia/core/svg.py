@@ -10,6 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+import numpy as np
+
+from absentia.core.linalg import Array
+
 _N_DASHES = 3  # ways to draw a line: in full, dashed, dotted
 _VOID = frozenset({"img", "input"})  # elements of HTML without content and end
 
@@ -190,3 +194,47 @@ class Frame:
         """The chart, with a label for those who do not see it."""
         box = f"0 0 {self.width:g} {self.height:g}"
         return element("svg", *parts, class_=class_, role=role, aria_label=label, viewBox=box)
+
+
+# -------------------------------------------------------------------------------------- who has which view
+
+
+def draw_runs(seen: Array) -> str:
+    """Path of unit height over each stretch of True."""
+    padded = np.concatenate([[False], seen, [False]]).astype(np.int8)
+    starts, stops = (np.flatnonzero(np.diff(padded) == step).tolist() for step in (1, -1))
+    return "".join(f"M{a} 0h{b - a}v1h-{b - a}z" for a, b in zip(starts, stops, strict=True))
+
+
+def tabulate_presence(
+    headline: str, names: Sequence[str], observed: Array, sizes: Sequence[str] = ()
+) -> Markup:
+    """A table for notebooks: a row for each view, with a strip over the samples sorted by pattern.
+
+    Parameters
+    ----------
+    headline : str
+    names : sequence of V str
+    observed : (n, V) bool array
+        Who has which view.
+    sizes : sequence of V str, optional
+        A column more.
+    """
+    seen = observed[np.lexsort(~observed.T[::-1])] if observed.size else observed
+    n, rows = len(observed), []
+    for v, name in enumerate(names):
+        strip = fill(
+            '<svg role="img" aria-label="{}" width="240" height="14" viewBox="0 0 {} 1" '
+            'preserveAspectRatio="none"><path d="{}" fill="currentColor" opacity="0.65"/></svg>',
+            f"{name}: {seen[:, v].sum()} of {n} samples, sorted by pattern",
+            str(max(n, 1)),
+            draw_runs(seen[:, v]),
+        )
+        cells = [element("th", name, scope="row", style="text-align: left")]
+        cells += [element("td", text, style="text-align: left") for text in sizes[v : v + 1]]
+        rows.append(
+            element("tr", *cells, element("td", strip), element("td", f"{seen[:, v].sum()} of {n}"))
+        )
+    titles = ["view", *["size"][: len(sizes)], "samples that have it", ""]
+    head = element("thead", element("tr", *(element("th", title, scope="col") for title in titles)))
+    return element("div", element("b", headline), element("table", head, element("tbody", *rows)))

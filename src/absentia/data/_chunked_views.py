@@ -17,7 +17,7 @@ canonical order) and the moments of every feature.
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -136,7 +136,8 @@ class ArrayChunk:
             values = values.compute(scheduler="synchronous")
         rows = max(PIECE_BYTES // max(values.shape[1] * values.dtype.itemsize, 1), 1)
         for a in range(self.begin, self.begin + self.n_rows, rows):
-            yield np.asarray(values[a : min(a + rows, self.begin + self.n_rows)])
+            part = np.asarray(values[a : min(a + rows, self.begin + self.n_rows)])
+            yield part if part.dtype in (np.float32, np.float64) else part.astype(np.float64)
 
 
 Step = Callable[[Array], Any]
@@ -264,6 +265,20 @@ class ChunkedTable:
         chunk = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
         row = np.concatenate([np.arange(size, dtype=np.int32) for size in sizes] or [np.zeros(0, np.int32)])
         return cls(chunks, chunk, row, width, dtype)
+
+    @classmethod
+    def of_array(cls, name: str, values: Any) -> Self:
+        """All rows of an array, of which slices of rows can be taken; `name` is that of the view."""
+        _check_array(name, values)
+        if type(values).__module__.startswith("dask."):
+            A = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+            A = A.rechunk({1: -1}) if A.numblocks[1] > 1 else A
+            chunks = [ArrayChunk(A.blocks[k], 0, size) for k, size in enumerate(A.chunks[0])]
+            return cls.of(chunks, A.shape[1], A.dtype)
+        n, width = values.shape
+        rows = max(getattr(values, "chunks", (1,))[0], PIECE_BYTES // max(width * values.dtype.itemsize, 1))
+        chunks = [ArrayChunk(values, a, min(rows, n - a)) for a in range(0, n, rows)]
+        return cls.of(chunks, width, values.dtype if values.dtype == np.float32 else np.dtype(np.float64))
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -460,18 +475,7 @@ def _number_type(name: str, field: Any) -> Any:
 
 def array_part(name: str, values: Any, ids: Any) -> Part:
     """A view in a Dask or Zarr array, samples x features, or in an array mapped from a file."""
-    _check_array(name, values)
-    if type(values).__module__.startswith("dask."):
-        A = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
-        A = A.rechunk({1: -1}) if A.numblocks[1] > 1 else A
-        chunks = [ArrayChunk(A.blocks[k], 0, size) for k, size in enumerate(A.chunks[0])]
-        table = ChunkedTable.of(chunks, A.shape[1], A.dtype)
-    else:
-        n, width = values.shape
-        rows = max(getattr(values, "chunks", (1,))[0], PIECE_BYTES // max(width * values.dtype.itemsize, 1))
-        chunks = [ArrayChunk(values, a, min(rows, n - a)) for a in range(0, n, rows)]
-        dtype = values.dtype if values.dtype == np.float32 else np.dtype(np.float64)
-        table = ChunkedTable.of(chunks, width, dtype)
+    table = ChunkedTable.of_array(name, values)
     own = range(len(table)) if ids is None else ids
     if len(own) != len(table):
         raise ValueError(f"view {name!r}: {len(own)} ids for {len(table)} rows; one for each is wanted")
@@ -524,11 +528,3 @@ def check_values(name: str, table: ChunkedTable, ids: Array, most: float) -> Non
                 f"view {name!r}, sample {show_id(ids[places[bad.argmax()]])}, column {column}: infinite or "
                 "too large a value; write NaN for a missing value, or transform the feature"
             )
-
-
-def chunk_parts(views: Mapping[str, Any], part: Callable[[str, Any], Part]) -> list[Part]:
-    """The views as they came, each scanned once."""
-    parts = [part(str(name), given) for name, given in views.items()]
-    for one in parts:
-        scan(one.values)
-    return parts

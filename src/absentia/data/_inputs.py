@@ -233,7 +233,7 @@ def _own_ids(ids: Any, n: int, what: str) -> Array:
     if array.dtype.kind in "biuU":
         return array
     for position, x in enumerate(id_list(array)):
-        if not isinstance(x, Hashable) or isinstance(x, np.ndarray):
+        if not isinstance(x, Hashable):
             raise ValueError(f"{what}: {show_id(x)} cannot be an id; give texts or whole numbers")
         if any(map(is_missing, x)) if isinstance(x, tuple) else is_missing(x):
             raise ValueError(

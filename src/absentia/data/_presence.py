@@ -4,7 +4,6 @@ Beside it, what absence means: patterns, groups of samples that nothing links; a
 that got something else than the views or kernels that are wanted.
 """
 
-import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Self, overload
@@ -14,6 +13,7 @@ import scipy.sparse
 
 from absentia.core import Array, serializable, warn
 from absentia.core.linalg import as_readonly
+from absentia.core.svg import tabulate_presence
 from absentia.data._ids import (
     AbsenceWarning,
     align_values,
@@ -363,18 +363,8 @@ class Presence:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-            f"<td style='text-align:left'>{html.escape(self._size_of(name))}</td>"
-            f"<td><progress max='{len(present)}' value='{present.sum()}'></progress></td>"
-            f"<td>{present.sum()} of {len(present)}</td></tr>"
-            for name, present in zip(self.names, self.observed.T, strict=True)
-        )
-        return (
-            f"<div><b>{html.escape(self._headline())}</b><table><thead><tr><th>view</th>"
-            f"<th>size</th><th colspan='2'>samples present</th></tr></thead>"
-            f"<tbody>{rows}</tbody></table></div>"
-        )
+        sizes = [self._size_of(name) for name in self.names]
+        return tabulate_presence(self._headline(), self.names, self.observed, sizes)
 
     def warn_of_absence(self) -> None:
         """Warn of views nobody has and of samples without any view."""

@@ -21,9 +21,9 @@ from absentia.data._chunked_views import (
     ChunkedTable,
     array_part,
     check_values,
-    chunk_parts,
     open_zarr,
     parquet_part,
+    scan,
     split_ids,
 )
 from absentia.data._ids import Align, align_ids, find_holders, show_id
@@ -239,12 +239,15 @@ class Views(Presence):
             Of the name of a view and its columns: those to leave out.
         """
 
-        def part(name: str, path: Any) -> Part:
+        def part(name: str, given: Any) -> Part:
+            if is_frame(given):
+                return frame_part(name, given)
             return parquet_part(
-                name, path, id, lambda columns: list(ignore(name, columns)) if ignore else []
+                name, given, id, lambda columns: list(ignore(name, columns)) if ignore else []
             )
 
-        return cls._align(check_names(list(views)), chunk_parts(views, part), align, None)
+        parts = [part(name, given) for name, given in views.items()]
+        return cls._align(check_names(list(views)), parts, align, None)
 
     @classmethod
     def from_dask(cls, views: Mapping[str, Any], align: Align = "union") -> Self:
@@ -258,7 +261,7 @@ class Views(Presence):
         align : {"union", "intersection", "strict"}
             As in :meth:`from_dict`.
         """
-        parts = chunk_parts(views, lambda name, given: array_part(name, *split_ids(given)))
+        parts = [array_part(str(name), *split_ids(given)) for name, given in views.items()]
         return cls._align(check_names(list(views)), parts, align, None)
 
     @classmethod
@@ -277,7 +280,8 @@ class Views(Presence):
             values, ids = split_ids(given)
             return array_part(name, open_zarr(name, values), ids)
 
-        return cls._align(check_names(list(views)), chunk_parts(views, part), align, None)
+        parts = [part(str(name), given) for name, given in views.items()]
+        return cls._align(check_names(list(views)), parts, align, None)
 
     @property
     def chunked(self) -> bool:
@@ -298,6 +302,10 @@ class Views(Presence):
     def _align(
         cls, names: tuple[str, ...], parts: Sequence[Part], align: Align, observed: Any, copy: bool = True
     ) -> Self:
+        for name, part in zip(names, parts, strict=True):
+            if isinstance(part.values, ChunkedTable):
+                _check_no_levels(name, part)
+                scan(part.values)
         ids, rows = align_ids(names, [part.ids for part in parts], align)
         mask = np.zeros((len(ids), len(names)), dtype=bool)
         given = None if observed is None else check_observed(observed, len(ids), len(names))
@@ -437,6 +445,15 @@ class Views(Presence):
         levels = len(self._levels[name])
         coded = f", {levels} {'of them ' if levels < width else ''}categories" if levels else ""
         return f"{width} feature{'s' if width != 1 else ''}{coded}{note}"
+
+
+def _check_no_levels(name: str, part: Part) -> None:
+    """Refuse categories in chunks, which nothing would take for such."""
+    if part.levels:
+        raise ValueError(
+            f"view {name!r}: column {next(iter(part.levels))!r} is a category, and features in chunks are "
+            "numbers: leave it out (ignore), or make one column of each level"
+        )
 
 
 def _is_mapped(values: Any) -> bool:

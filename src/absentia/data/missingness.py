@@ -444,7 +444,7 @@ def _move(keep: _Mask, movers: list[_Ints], path: list[int], priority: _Floats, 
 # --------------------------------------------------------------------------------------------- what came in
 
 
-def _observed(where: _Where) -> _Mask:
+def _observed(where: Any) -> _Mask:
     if isinstance(where, tuple):
         if len(where) != 2 or not all(isinstance(n, int | np.integer) and n > 0 for n in where):
             raise ValueError(f"where={where} is no shape; pass two positive integers, samples and views")

@@ -381,7 +381,7 @@ def _measure_method(
         with warnings.catch_warnings(action="ignore"):  # the completion itself has shown them
             completed = method.fit_transform(holdout.part)
     except (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError) as error:
-        quality.left_out[name] = f"could not: {error or type(error).__name__}"
+        quality.left_out[name] = f"could not: {str(error) or type(error).__name__}"
         return
     seconds = _clock() - start
     if deadline is not None and _clock() > deadline and not getattr(method, "converged_", True):

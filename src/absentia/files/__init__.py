@@ -1,6 +1,7 @@
 """Files in and out.  Nothing is ever unpickled, and output appears whole or not at all."""
 
 from absentia.core import parse_bytes
+from absentia.files._annotated import read_mudata, write_mudata
 from absentia.files._archive import read_arrays, write_arrays
 from absentia.files._base import (
     FileError,
@@ -14,7 +15,6 @@ from absentia.files._base import (
 from absentia.files._chunks import open_table
 from absentia.files._columns import csv_rows
 from absentia.files._frames import parse_groups
-from absentia.files._hdf5 import read_mudata, write_mudata
 from absentia.files._labels import Labels, read_covariates, read_groups, read_labels
 from absentia.files._mat import mat_content
 from absentia.files._matrix import Matrix, holds_matrix, read_matrix, write_csv

@@ -294,8 +294,10 @@ class Options:
         The table of labels, which is no view.
     features_from_labels : sequence of str
         Columns of the table of labels that are features all the same: a view of its name.
-    chunks : bool
-        Leave features of folders of Parquet files in chunks, where they are, however small they are.
+    chunks : bool or "auto"
+        Whether features stay in chunks, where they are; "auto": where they would not fit into memory.
+    chunks_in : Path, optional
+        A folder for numbers of text tables that stay in chunks, as Parquet files.
     used : set of str
         Which entries of `ignore` have fitted some column so far.
     """
@@ -308,7 +310,8 @@ class Options:
     transpose: bool | Sequence[str] = False
     labels: Path | None = None
     features_from_labels: Sequence[str] = ()
-    chunks: bool = False
+    chunks: bool | str = "auto"
+    chunks_in: Path | None = None
     used: set[str] = field(default_factory=set, repr=False, compare=False)
 
     def ignored_columns(self, view: str, columns: Iterable[str]) -> list[str]:
@@ -333,6 +336,10 @@ class Options:
     def is_transposed(self, view: str) -> bool:
         """Whether the samples are the columns of the table of a view."""
         return self.transpose if isinstance(self.transpose, bool) else view in self.transpose
+
+    def stays_in_chunks(self, size: int) -> bool:
+        """Whether features that would take this much memory are left where they are."""
+        return self.chunks is True or (self.chunks == "auto" and size > Budget().limit)
 
     def is_label_table(self, file: Path) -> bool:
         """Whether a file is the table of labels."""

@@ -22,7 +22,7 @@ import scipy.sparse
 from absentia.core import warn
 from absentia.data import WAYS_TO_DIFFER, AbsenceWarning, KernelViews, Views, match_ids, show_id
 from absentia.files._base import Budget, LoadedData, Options, feature_names, file_errors
-from absentia.files._chunks import read_parquet_folder
+from absentia.files._chunks import CONVERTED_ID, convert_table, find_large_tables, read_parquet_folder
 from absentia.files._frames import LABEL_NAMES, read_sheets, read_view_table, view_name
 from absentia.files._reading import as_loaded, explain_conversion, find_reader, is_readable
 from absentia.files._tables import is_table
@@ -67,8 +67,9 @@ def read_folder(path: Path, options: Options) -> LoadedData:
         )
     frames, sources = dict[str, Any](), dict[str, str]()
     notes = [_note_labels(file, options) for file in labels]
+    large = find_large_tables(files, options)
     for file in files:
-        views, more = _read_views(file, options)
+        views, more = convert_table(file, options) if file in large else _read_views(file, options)
         for name in views:
             if name in sources:
                 raise ValueError(
@@ -77,7 +78,13 @@ def read_folder(path: Path, options: Options) -> LoadedData:
             sources[name] = file.name
         frames |= views
         notes += more
-    return join_frames(frames, notes)
+    if not large:
+        return join_frames(frames, notes)
+    data = Views.from_parquet(frames, id=CONVERTED_ID)
+    having = {name: data.ids[has].tolist() for name, has in zip(data.names, data.observed.T, strict=True)}
+    _warn_of_ids(having, {name: feature_names(data, name) for name in data.names})
+    names = ", ".join(file.name for file in large)
+    return LoadedData(data, (*notes, f"numbers of {names} stay in {options.chunks_in}, as chunks"))
 
 
 def _read_views(file: Path, options: Options) -> "tuple[dict[str, pd.DataFrame], Sequence[str]]":
@@ -203,10 +210,7 @@ def join_frames(frames: "Mapping[str, pd.DataFrame]", notes: Sequence[str]) -> L
         What is worth showing.
     """
     ids = {name: frame.index.tolist() for name, frame in frames.items()}
-    for sentence in _check_id_overlap(
-        ids, {name: list(map(str, frame.columns)) for name, frame in frames.items()}
-    ):
-        warn(sentence, AbsenceWarning)
+    _warn_of_ids(ids, {name: list(map(str, frame.columns)) for name, frame in frames.items()})
     return LoadedData(Views.from_dict(frames, copy=False), tuple(notes))
 
 
@@ -227,6 +231,11 @@ def find_transposed(columns: Mapping[str, Sequence[str]], ids: Iterable[str]) ->
     return [
         view for view, names in columns.items() if 2 * len(known.intersection(names)) >= max(len(names), 4)
     ]
+
+
+def _warn_of_ids(ids: Mapping[str, Sequence[str]], columns: Mapping[str, Sequence[str]]) -> None:
+    for sentence in _check_id_overlap(ids, columns):
+        warn(sentence, AbsenceWarning)
 
 
 def _check_id_overlap(ids: Mapping[str, Sequence[str]], columns: Mapping[str, Sequence[str]]) -> list[str]:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -34,7 +34,7 @@ LABEL_NAMES = re.compile(r"labels?|y|targets?|outcomes?|phenotypes?", re.IGNOREC
 _N_SHOWN = 5
 
 
-def _read_frame(
+def read_columns(
     path: Path,
     *,
     id: str | None = None,
@@ -42,8 +42,9 @@ def _read_frame(
     transpose: bool = False,
     sheet: str | None = None,
     ignored: Callable[[Sequence[str]], Sequence[str]] = lambda names: (),
-) -> "tuple[pd.DataFrame, tuple[str, ...]]":
-    """A table as a data frame over ids (texts), and notes worth showing.
+    scratch: BinaryIO | None = None,
+) -> tuple[dict[str, Array], list[str], tuple[str, ...]]:
+    """The columns of a table by name, the ids (texts) of its lines, and notes worth showing.
 
     Parameters
     ----------
@@ -59,9 +60,11 @@ def _read_frame(
         Which sheet of a workbook.
     ignored : callable
         Says which of the names of columns are to be left out.
+    scratch : file, optional
+        As in :func:`read_raw_table`.
     """
     with file_errors(path):
-        table = read_raw_table(path, sheet)
+        table = read_raw_table(path, sheet, scratch)
         table = table.transpose() if transpose else table
         id_column = find_id_column(table, None if transpose and id not in table.names else id)
         _check_names(table)
@@ -73,7 +76,13 @@ def _read_frame(
         if typed.doubts:
             warn(f"{path}: {describe_faults(typed.doubts)}", AbsenceWarning)
         notes += note_written(path, typed.examples)
-        return _build_frame(typed.columns, ids), (*table.notes, *notes)
+        return typed.columns, ids, (*table.notes, *notes)
+
+
+def _read_frame(path: Path, **options: Any) -> "tuple[pd.DataFrame, tuple[str, ...]]":
+    """The same as a data frame over ids, and notes."""
+    columns, ids, notes = read_columns(path, **options)
+    return _build_frame(columns, ids), notes
 
 
 def _build_frame(columns: Mapping[str, Any], ids: list[str]) -> "pd.DataFrame":

@@ -5,39 +5,22 @@ of them is followed; a file that has one where data are looked for is refused.  
 that MATLAB writes into its files of version 7.3 are read.  The HDF5 library believes what a file says of
 its heaps and of sequences of varying length, and leaves its memory or hangs where these are damaged: they
 are looked at, or refused, before it reads them.  What an array declares is checked against the ceiling of
-memory before it is read.  Which array is what is said in ``_schema``.
-
-``.h5ad`` and ``.h5mu`` are read by AnnData's and MuData's own packages once all of a file is gone through
-(:func:`_check_hdf5`): no link leads out of it and what it declares fits into memory.  Neither package
-unpickles anything.  ``.h5ad`` is one view: X, a layer, an entry of obsm, or, if ``use_rep`` names one of
-obsp, a kernel.  ``.h5mu`` has a view for each modality, and who is not in one lacks it.
+memory before it is read.  Which array is what is said in ``_schema``; what is in ``.h5ad`` and ``.h5mu``
+files, in ``_annotated``.
 """
 
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from mmap import ACCESS_READ, mmap
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from absentia.core import Array
-from absentia.data import KernelViews, Views, is_anndata, is_mudata, obsp_blocks, quiet
 from absentia.files._archive import MAX_MEMBERS
-from absentia.files._base import (
-    Budget,
-    FileError,
-    Options,
-    PathLike,
-    file_errors,
-    import_optional,
-    one_line,
-    open_regular,
-    write_atomically,
-)
-from absentia.files._npz import build_sparse, check_sparse_indices
+from absentia.files._base import Budget, PathLike, file_errors, import_optional, one_line, open_regular
+from absentia.files._npz import build_sparse
 
 _MAX_DEPTH = 32
 _HEAP_SIGNATURE = b"GCOL\1\0\0\0"
@@ -46,7 +29,7 @@ _OBJECT = struct.Struct("<H6xQ")  # of a heap: number and length
 
 def hdf5_content(path: PathLike) -> dict[str, Any]:
     """What an HDF5 file holds by name: arrays, and groups of arrays as dicts."""
-    with _hdf5_file(path) as file:
+    with open_hdf5(path) as file:
         return _read_arrays(file, Budget())
 
 
@@ -62,7 +45,7 @@ def _read_arrays(group: Any, budget: Budget, depth: int = 0) -> dict[str, Any]:
 
 
 @contextmanager
-def _hdf5_file(path: PathLike) -> Iterator[Any]:
+def open_hdf5(path: PathLike) -> Iterator[Any]:
     """An HDF5 file, open for reading."""
     with file_errors(path):
         h5py = import_optional("h5py", "an HDF5 file")
@@ -170,40 +153,43 @@ def _read_texts(dataset: Any, budget: Budget) -> Array:
     return np.array(flat, dtype=str)
 
 
-def _check_hdf5(path: PathLike, budget: Budget) -> list[str]:
+def check_hdf5(path: PathLike, budget: Budget) -> list[str]:
     """Go through all of a file before somebody else reads it: links, places of values, types, sizes.
 
     The names of what lies at its root come back.
     """
-    h5py = import_optional("h5py", "an HDF5 file")
-    seen: set[int] = set()
-
-    def go(here: Any, depth: int) -> None:
-        if depth > _MAX_DEPTH:
-            raise ValueError(f"holds groups more than {_MAX_DEPTH} deep; is it damaged?")
-        _check_attributes(here, budget)
-        for _, member in _iterate_members(here):
-            address = h5py.h5o.get_info(member.id).addr
-            if _is_group(member) and address in seen:
-                raise ValueError(f"the group {member.name!r} is there more than once; is the file damaged?")
-            seen.add(address)
-            if _is_group(member):
-                go(member, depth + 1)
-            else:
-                _check_attributes(member, budget)
-                _check_type(member.dtype, f"{member.name!r}")
-                _spend_dataset(member, budget)
-
-    with _hdf5_file(path) as file:
-        go(file, 0)
+    with open_hdf5(path) as file:
+        check_group(file, budget)
         return list(file)
 
 
-def _read_attribute(member: Any, name: str) -> Any:
+def check_group(group: Any, budget: Budget, depth: int = 0, seen: set[int] | None = None) -> None:
+    """The same for a group of an open file and all below it."""
+    h5py = import_optional("h5py", "an HDF5 file")
+    seen = set() if seen is None else seen
+    if depth > _MAX_DEPTH:
+        raise ValueError(f"holds groups more than {_MAX_DEPTH} deep; is it damaged?")
+    _check_attributes(group, budget)
+    for _, member in _iterate_members(group):
+        address = h5py.h5o.get_info(member.id).addr
+        if _is_group(member) and address in seen:
+            raise ValueError(f"the group {member.name!r} is there more than once; is the file damaged?")
+        seen.add(address)
+        if _is_group(member):
+            check_group(member, budget, depth + 1, seen)
+        else:
+            _check_attributes(member, budget)
+            _check_type(member.dtype, f"{member.name!r}")
+            _spend_dataset(member, budget)
+
+
+def read_attribute(member: Any, name: str) -> Any:
     """An attribute of a group or dataset; None if it has none of this name."""
     if name not in member.attrs:
         return None
-    _check_type(member.attrs.get_id(name).dtype, f"the attribute {name!r} of {member.name!r}")
+    attribute, what = member.attrs.get_id(name), f"the attribute {name!r} of {member.name!r}"
+    _check_type(attribute.dtype, what)
+    Budget().spend(int(np.prod(attribute.shape or (), dtype=object)) * attribute.dtype.itemsize, what)
     return member.attrs[name]
 
 
@@ -241,7 +227,7 @@ _REFERENCE_BYTES = 1_000  # bytes of memory that following one takes
 
 def mat73_content(path: PathLike) -> dict[str, Any]:
     """What a ``.mat`` file of version 7.3 holds by name: arrays, cells as lists, structs as dicts."""
-    with _hdf5_file(path) as tree:
+    with open_hdf5(path) as tree:
         budget = Budget()
         members = [(name, member) for name, member in _iterate_members(tree) if name[:1] != "#"]
         content = {name: _read_matlab(member, budget, 0) for name, member in members}
@@ -258,7 +244,7 @@ def _read_matlab(member: Any, budget: Budget, depth: int) -> Any:
             return _read_matlab_sparse(member, budget)
         fields = {name: _read_matlab(part, budget, depth + 1) for name, part in _iterate_members(member)}
         return {name: part for name, part in fields.items() if part is not None}
-    if np.any(_read_attribute(member, "MATLAB_empty")):
+    if np.any(read_attribute(member, "MATLAB_empty")):
         return np.zeros(0)
     if kind == "cell" or member.dtype.kind == "O":
         cells = [_read_matlab(part, budget, depth + 1) for part in _follow_references(member, budget)]
@@ -273,7 +259,7 @@ def _read_matlab(member: Any, budget: Budget, depth: int) -> Any:
 
 
 def _read_matlab_class(member: Any) -> str:
-    value = _read_attribute(member, "MATLAB_class")
+    value = read_attribute(member, "MATLAB_class")
     return value.decode("latin1") if isinstance(value, bytes) else str(value)
 
 
@@ -309,7 +295,7 @@ def _read_matlab_sparse(group: Any, budget: Budget) -> Any:
         if not _is_group(member)
     }
     columns = parts.get("jc")
-    rows = _read_attribute(group, "MATLAB_sparse")
+    rows = read_attribute(group, "MATLAB_sparse")
     if columns is None or np.size(rows) != 1:
         raise ValueError(f"{group.name!r} is a sparse matrix without its columns; it is damaged")
     stored = parts.get("data"), parts.get("ir")
@@ -317,117 +303,3 @@ def _read_matlab_sparse(group: Any, budget: Budget) -> Any:
     shape = np.array([int(np.ravel(rows)[0]), len(columns) - 1])
     arrays = {"data": data, "indices": places.astype(np.int64), "indptr": columns, "shape": shape}
     return build_sparse(arrays, "csc")
-
-
-# ----------------------------------------------------------------------------------------- AnnData, MuData
-
-_COPIES = 2  # a file is read whole, and its values become those of views
-
-
-def read_annotated(path: Path, options: Options) -> Views | KernelViews:
-    """The one view of an ``.h5ad`` file, or a view for each modality of an ``.h5mu`` file; or kernels."""
-    with file_errors(path):
-        options.refuse("id", "views", why=f"an {path.suffix.lower()} file")
-        data: Any = read_mudata(path)
-        make: Any = Views.from_anndata
-        layer, rep = options.layer, options.use_rep
-        if is_mudata(data):
-            layer, rep = _split_by_modality(layer, "layer"), _split_by_modality(rep, "use_rep")
-            make = Views.from_mudata
-        blocks = obsp_blocks(data, rep)
-        if blocks is not None:
-            return KernelViews.from_blocks(blocks)
-        return make(data, layer=layer, use_rep=rep, copy=False)
-
-
-def _split_by_modality(said: str | None, what: str) -> Any:
-    """``"rna=X_pca,adt=X_lsi"`` as a dict by modality; a word alone is for all of them."""
-    if said is None or "=" not in said:
-        return said
-    pairs = [part.partition("=") for part in said.split(",")]
-    if bad := [name + sign for name, sign, key in pairs if not (name.strip() and key.strip())]:
-        raise ValueError(f"{what}: {bad[0]!r} is not as in rna=X_pca,adt=X_lsi")
-    return {name.strip(): key.strip() for name, _, key in pairs}
-
-
-def read_mudata(path: PathLike) -> Any:
-    """The MuData or AnnData object of an ``.h5mu`` or ``.h5ad`` file.
-
-    Parameters
-    ----------
-    path : path-like
-        The ending says which of the two it is.
-    """
-    path = Path(path)
-    with file_errors(path):
-        many = path.suffix.lower() == ".h5mu"
-        what = f"an {path.suffix} file"
-        package = import_optional("mudata" if many else "anndata", what)
-        members = _check_hdf5(path, Budget(limit=Budget().limit // _COPIES))
-        if many and "mod" not in members:
-            raise ValueError(f"holds no modalities ('mod') but {members[:8]}; is it an .h5ad file?")
-        try:
-            with quiet():
-                data = package.read_h5mu(path) if many else package.read_h5ad(path)
-            for part in (data, *getattr(data, "mod", {}).values()):
-                _check_sparse(part)
-            return data
-        except (MemoryError, FileError):
-            raise
-        except Exception as error:
-            raise ValueError(f"not {what}, or a damaged one ({one_line(error)})") from None
-
-
-def _check_sparse(data: Any) -> None:
-    """Raise if a sparse matrix has places outside of it, which would be read from and written to."""
-    mappings = [getattr(data, name, None) or {} for name in ("layers", "obsm", "obsp")]
-    for matrix in (getattr(data, "X", None), *(x for entries in mappings for x in entries.values())):
-        if scipy.sparse.issparse(matrix):
-            check_sparse_indices(matrix)
-
-
-def write_mudata(path: PathLike, data: Any) -> Path:
-    """Write a MuData object to ``.h5mu`` or an AnnData object to ``.h5ad``, whole or not at all.
-
-    Parameters
-    ----------
-    path : path-like
-        Its ending must fit the object.
-    data : MuData or AnnData
-        What to write.
-    """
-    path = Path(path)
-    wanted = ".h5mu" if is_mudata(data) else ".h5ad" if is_anndata(data) else None
-    if wanted is None:
-        raise ValueError(f"{path}: a MuData or AnnData object is wanted, not {type(data).__name__}")
-    if path.suffix.lower() != wanted:
-        raise FileError(f"{path}: a {type(data).__name__} object goes to a file that ends in {wanted}")
-    with quiet():
-        if wanted == ".h5ad":
-            return write_atomically(path, lambda file: data.write_h5ad(file.name))
-        mudata = import_optional("mudata", "an .h5mu file")
-        return write_atomically(path, lambda file: mudata.write_h5mu(file.name, data))
-
-
-def obs_content(path: PathLike) -> dict[str, Array]:
-    """The columns of obs of a file as arrays, with the names of observations as ``obs_names``.
-
-    Those of a modality's own obs are called ``modality:column``, and are missing for who is not in it.
-    """
-    data = read_mudata(path)
-    columns = {str(name): _plain_column(data.obs[name]) for name in data.obs.columns}
-    for modality, part in data.mod.items() if is_mudata(data) else ():
-        for name in part.obs.columns:
-            values = part.obs[name].astype(object).reindex(data.obs_names)
-            columns.setdefault(f"{modality}:{name}", _plain_column(values.infer_objects()))
-    return {"obs_names": np.array([str(x) for x in data.obs_names], dtype=str), **columns}
-
-
-def _plain_column(column: Any) -> Array:
-    """Numbers as numbers, NaN where missing; anything else as texts, empty where missing."""
-    missing = np.asarray(column.isna())
-    if getattr(column.dtype, "kind", "O") in "biuf":  # nullable ones too
-        return np.asarray(
-            column.to_numpy(dtype=float, na_value=np.nan) if missing.any() else column.to_numpy()
-        )
-    return np.array(["" if gone else str(x) for x, gone in zip(column, missing, strict=True)], dtype=str)

@@ -1,4 +1,4 @@
-"""MATLAB's files: version 5 to 7.2, element by element.  Version 7.3 is HDF5.
+"""MATLAB's files: version 5 to 7.2, element by element.  Version 7.3 is HDF5.  Kernels are written too.
 
 Cell arrays become lists (column by column, as MATLAB counts), structs dicts of their fields, char arrays
 texts, logical arrays booleans.  Objects, tables, function handles and complex numbers are left alone.
@@ -12,13 +12,15 @@ elements: flags, sizes, name, and then, by its class, numbers, texts, cells, or 
 import math
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
 
 from absentia.core import Array
-from absentia.files._base import Budget, PathLike, file_errors, one_line, open_regular
+from absentia.data import KernelViews, Views, check_unique_ids
+from absentia.files._base import Budget, PathLike, file_errors, one_line, open_regular, write_atomically
 from absentia.files._hdf5 import mat73_content
 from absentia.files._npz import build_sparse
 
@@ -239,3 +241,57 @@ class _Array:
             return None
         fields = dict(zip(called, self.inner(len(called), depth), strict=True))
         return {name: value for name, value in fields.items() if value is not None}
+
+
+# ------------------------------------------------------------------------------------------ writing
+
+_MAX_BYTES = 2**31 - 1  # of one array of version 5
+_TEXT = 116  # bytes of text that a file begins with
+#: What files with completed kernels begin with.
+COMPLETED_MARK = b"MATLAB 5.0 MAT-file, kernels completed by absentia"
+
+
+def write_mat(path: Path, data: Views | KernelViews, **extra: Any) -> Path:
+    """Write square kernels: ``KH`` (n x n x V, NaN where absent), ``ids``, ``names``, ``observed`` (n x V).
+
+    `extra` arrays and texts go in beside them.  The same data are the same bytes.
+    """
+    import scipy.io
+
+    with file_errors(path):
+        if not isinstance(data, KernelViews):
+            raise ValueError("features are written to an .npz file or to a folder; name one")
+        data.check_square()
+        check_unique_ids(data.ids, "ids")
+        n, size = len(data), 8 * data.n_views * len(data) ** 2
+        if size > _MAX_BYTES:
+            raise ValueError(
+                f"{data.n_views} kernels of {n} samples take {size:,} bytes, and MATLAB's version 5 has at "
+                f"most {_MAX_BYTES:,} for one array; name an .npz file"
+            )
+    KH = np.empty((n, n, data.n_views), order="F")
+    for v, name in enumerate(data.names):
+        KH[:, :, v] = data.padded(name, np.arange(n))
+    numbers = data.ids.dtype.kind in "iuf"
+    members = {
+        "KH": KH,
+        "ids": data.ids[:, None] if numbers else _make_cells(map(str, data.ids.tolist())),
+        "names": _make_cells(data.names),
+        "observed": data.observed,
+    }
+    mark = COMPLETED_MARK if "mask_before" in extra else b"MATLAB 5.0 MAT-file, written by absentia"
+
+    def save(file: BinaryIO) -> None:
+        scipy.io.savemat(file, {**members, **extra}, oned_as="column")
+        file.seek(0)
+        file.write(mark.ljust(_TEXT))  # instead of the system and the time
+
+    return write_atomically(path, save)
+
+
+def _make_cells(texts: Iterable[str]) -> Array:
+    """A column of cells."""
+    listed = list(texts)
+    cells = np.empty((len(listed), 1), dtype=object)
+    cells[:, 0] = listed
+    return cells

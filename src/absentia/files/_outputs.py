@@ -1,8 +1,8 @@
 """What absentia writes: data, and fitted models as one ``.npz`` of plain arrays and one text.
 
-Data go to an ``.npz`` file or to a folder with a CSV file for each view.  A CSV file has the ids in the
-first column and a line for each sample that has the view; R reads it with ``read.csv(file, row.names =
-1)``, and :func:`absentia.read` reads the folder.
+Data go to an ``.npz`` file or to a folder with a CSV file for each view, kernels also to MATLAB's files.
+A CSV file has the ids in the first column and a line for each sample that has the view; R reads it with
+``read.csv(file, row.names = 1)``, and :func:`absentia.read` reads the folder.
 
 A model's file is never a pickle, never code.  All of it is in ``docs/models.md``; in short:
 
@@ -47,6 +47,7 @@ from absentia.files._base import (
 )
 from absentia.files._columns import csv_rows
 from absentia.files._frames import LABEL_NAMES
+from absentia.files._mat import COMPLETED_MARK, write_mat
 from absentia.files._npz import write_npz
 from absentia.files._tables import is_table
 
@@ -62,12 +63,13 @@ def write(path: PathLike, data: Views | KernelViews, **extra: Any) -> Path:
     Parameters
     ----------
     path : path-like
-        An .npz file; or, for Views, a folder (no ending, or a slash at the end), in which each view becomes
-        a CSV file.
+        An .npz file; for KernelViews also MATLAB's .mat (version 5: ``KH``, ``ids``, ``names``,
+        ``observed``); for Views also a folder (no ending, or a slash at the end), in which each view
+        becomes a CSV file.
     data : Views or KernelViews
         The data to write.
     **extra : array-like
-        Further arrays for an .npz file, by name.
+        Further arrays for a file, by name.
 
     Returns
     -------
@@ -80,8 +82,13 @@ def write(path: PathLike, data: Views | KernelViews, **extra: Any) -> Path:
             if extra:
                 raise ValueError(f"{', '.join(extra)} can only be written to an .npz file; name one")
             return _write_folder(path, data)
+    if path.suffix.lower() == ".mat":
+        return write_mat(path, data, **extra)
     if path.suffix.lower() != ".npz":
-        raise FileError(f"{path}: data are written to an .npz file or to a folder; give it such a name")
+        raise FileError(
+            f"{path}: data are written to an .npz file or to a folder, kernels also to a .mat file; "
+            "give it such a name"
+        )
     return write_npz(path, data, **extra)
 
 
@@ -183,6 +190,8 @@ def is_written_by_absentia(path: Path, deviations: Path | None = None) -> bool:
             head = file.read(_HEAD_BYTES)
     except (OSError, ValueError, KeyError, ImportError):
         return False
+    if suffix == ".mat":
+        return head.startswith(COMPLETED_MARK)
     if suffix == ".html":
         return _HTML_MARK in head
     return suffix == ".csv" and (_is_header_of_predictions(head) or head.startswith(_PLAN_HEADER))

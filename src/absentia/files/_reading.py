@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
-from absentia.core import Array, warn
+from absentia.core import Array, check_name, warn
 from absentia.data import AbsenceWarning, KernelViews, Views, drop_features, find_repeats, name_features
 from absentia.files._base import LoadedData, Options, PathLike, feature_names, file_errors, path_exists
 from absentia.files._tables import TABLE_ENDINGS
@@ -25,8 +25,8 @@ READERS = {
     ".h5": "_reading:_read_arrays_as_views",
     ".hdf5": "_reading:_read_arrays_as_views",
     ".zarr": "_reading:_read_arrays_as_views",
-    ".h5ad": "_hdf5:read_annotated",
-    ".h5mu": "_hdf5:read_annotated",
+    ".h5ad": "_annotated:read_annotated",
+    ".h5mu": "_annotated:read_annotated",
     **dict.fromkeys(TABLE_ENDINGS, "_frames:read_single_table"),
 }
 _FOLDER_READER = "_folder:read_folder"
@@ -39,8 +39,8 @@ _CONTENT_READERS = {
     ".h5": "_hdf5:hdf5_content",
     ".hdf5": "_hdf5:hdf5_content",
     ".zarr": "_archive:zarr_content",
-    ".h5ad": "_hdf5:obs_content",
-    ".h5mu": "_hdf5:obs_content",
+    ".h5ad": "_annotated:obs_content",
+    ".h5mu": "_annotated:obs_content",
 }
 CONTAINERS = tuple(_CONTENT_READERS)
 
@@ -56,7 +56,8 @@ def read(
     ignore: Sequence[str] = (),
     transpose: bool | Sequence[str] = False,
     features_from_labels: Sequence[str] = (),
-    chunks: bool = False,
+    chunks: bool | Literal["auto"] = "auto",
+    chunks_in: PathLike | None = None,
 ) -> Any:
     """Read Views or KernelViews from a file or a folder of tables; with `labels`, these too.
 
@@ -81,10 +82,15 @@ def read(
         Tables whose columns are the samples: True for all, or these views.
     features_from_labels : sequence of str
         The table of labels is no view; these columns of it are features all the same.
-    chunks : bool
-        Leave features of a folder of Parquet files (a view each, or a folder of them for each view) where
-        they are, as :meth:`Views.from_parquet` does.  Those that would not fit into memory are always.
+    chunks : bool or "auto"
+        Whether features of a folder of Parquet files (a view each, or a folder of them for each view) and
+        matrices of .h5ad and .h5mu files stay where they are, in chunks; "auto": if reading them would take
+        more than a quarter of the free memory, which a warning says.
+    chunks_in : path-like, optional
+        A folder where numbers of text tables that are to stay in chunks are written to as Parquet files,
+        once; what is there is taken again as long as the tables do not change.
     """
+    check_name("chunks", str(chunks), ("True", "False", "auto"))
     if isinstance(ignore, str) or isinstance(transpose, str) or isinstance(features_from_labels, str):
         raise ValueError("ignore, transpose and features_from_labels are lists of names; give [NAME]")
     loaded = open_data(
@@ -98,7 +104,10 @@ def read(
         transpose=transpose,
         features_from_labels=features_from_labels,
         chunks=chunks,
+        chunks_in=chunks_in,
     )
+    if chunks == "auto" and getattr(loaded.data, "chunked", False):
+        warn(f"{path}: {loaded.notes[-1]}", AbsenceWarning)
     if labels is None:
         return loaded.data
     from absentia.files._labels import read_labels
@@ -130,6 +139,8 @@ def open_data(path: PathLike, *, labels: str | None = None, **options: Any) -> L
     from absentia.files._labels import locate_labels
 
     path = Path(path)
+    if options.get("chunks_in") is not None:
+        options["chunks_in"] = Path(options["chunks_in"])
     given = Options(**options, labels=None if labels is None else locate_labels(labels, path)[0])
     with file_errors(path):
         loaded = _open_with_options(path, given)
@@ -272,14 +283,16 @@ def _explain_unknown(path: Path) -> str:
 # ---------------------------------------------------------------------------------- arrays of containers
 
 
-def _read_arrays_as_views(path: Path, options: Options) -> Views | KernelViews:
+def _read_arrays_as_views(path: Path, options: Options) -> LoadedData:
     """Views or kernels out of a container that does not say what its arrays mean."""
-    from absentia.files._schema import infer_schema
+    from absentia.files._schema import describe_absence, infer_schema
 
     ending = path.suffix.lower()
     with file_errors(path):
         options.refuse("id", "layer", "use_rep", why=f"{ending} files")
-        return infer_schema(_load(_CONTENT_READERS[ending])(path), options.views)
+        content = _load(_CONTENT_READERS[ending])(path)
+        data = infer_schema(content, options.views)
+        return LoadedData(data, describe_absence(content, data))
 
 
 def _read_npz_or_sparse(path: Path, options: Options) -> Views | KernelViews:

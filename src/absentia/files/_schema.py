@@ -10,9 +10,13 @@ Names
 -----
 ``K``, ``KH``, ``Km``, ``kernels``, ``K1`` ... are kernels; ``X``, ``Xs``, ``data``, ``fea``, ``X1``,
 ``view_<name>`` ... are features.  ``y``, ``gt``, ``gnd``, ``truth``, ``labels`` ... are labels and never
-views.  ``mask``, ``observed``, ``present`` (1 = present) and ``missing``, ``absent`` (1 = absent) say who
-has which view, ``ids`` and ``names`` what samples and views are called.  If none of the usual names is
-there, all other tables are the views.
+views.  ``mask``, ``observed``, ``present``, ``MID`` (1 = present) and ``missing``, ``absent`` (1 = absent)
+say who has which view, and so does a cell array ``S`` of structs, one for each view in order, whose
+``indx`` has the positions, from 1 on, of the samples that lack it.  ``ids`` and ``names`` are what samples
+and views are called.  If none of the usual names is there, all other tables are the views.
+
+``MID`` is in files of the authors of cross-view kernel transfer, ``S{p}.indx`` in those of the authors of
+absent multiple kernel learning, whose programs take what it lists away.
 """
 
 import re
@@ -32,9 +36,10 @@ _FEATURES = re.compile(r"(?:x|xs|data|fea|feas?|features?|views?)_?\d*|view_.+",
 _LABELS = re.compile(
     r"y|y0|gt|gnd|truth|ground_?truth|true_?labels?|labels?|targets?|class(?:es)?|y_(?:train|true)", re.I
 )
-_PRESENT, _ABSENT = ("mask", "observed", "present"), ("missing", "absent")
+_PRESENT, _ABSENT = ("mask", "observed", "present", "mid"), ("missing", "absent")
+_OF_PAPERS = {"mid": "1 = present", "s": "whose indx lists the samples that lack a view"}
 _IDS, _VIEW_NAMES = ("ids", "id", "sample_ids", "obs_names"), ("names", "view_names", "viewnames")
-_SIDECAR = {*_PRESENT, *_ABSENT, *_IDS, *_VIEW_NAMES, "index", "indices", "feature_names"}
+_SIDECAR = {*_PRESENT, *_ABSENT, *_IDS, *_VIEW_NAMES, "index", "indices", "feature_names", "mask_before"}
 _SYMMETRY_TOL = 1e-5  # of the largest value: which way a stack lies; the kernels' own check comes later
 
 
@@ -133,8 +138,11 @@ def _warn_unused(content: _Content, selection: _TableSet, n: int) -> None:
     others = {key: x for key, x in content.items() if key not in selection.keys and not _is_sidecar(key)}
     left = {key: x for key, x in others.items() if isinstance(x, Mapping) and _tables(x)}
     left |= {key: x for key, x in others.items() if n in getattr(x, "shape", ()) and x.dtype.kind in "biuf"}
+    masks = [key for key, x in left.items() if _as_mask(x, n, len(selection.tables)) is not None]
     if left:
-        warn(f"not taken as views: {_list_shapes(left)}; {_ADVICE}")
+        offer = "; if {!r} says who has which view, call it mask (1 = present) or absent (1 = absent)"
+        more = offer.format(masks[0][:80]) if masks else ""
+        warn(f"not taken as views: {_list_shapes(left)}; {_ADVICE}{more}")
 
 
 def _select_usual(content: _Content) -> _TableSet:
@@ -443,7 +451,9 @@ def _find_observed(sidecar: _Content, n: int, n_views: int) -> Array | None:
     """Who has which view, samples x views, if an array says so."""
     masks = {}
     for key, x in sidecar.items():
-        if key.lower() in (*_PRESENT, *_ABSENT):
+        if (missing := _missing_by_view(key, x)) is not None:
+            masks[key] = ~_mark_positions(key, missing, n, n_views)
+        elif key.lower() in (*_PRESENT, *_ABSENT):
             mask = _as_mask(x, n, n_views)
             if mask is not None:
                 masks[key] = mask if key.lower() in _PRESENT else ~mask
@@ -458,6 +468,39 @@ def _find_observed(sidecar: _Content, n: int, n_views: int) -> Array | None:
     if len({mask.tobytes() for mask in masks.values()}) > 1:
         raise ValueError(f"{sorted(masks)} do not agree on who has which view; keep one")
     return next(iter(masks.values()), None)
+
+
+def describe_absence(content: _Content, data: Views | KernelViews) -> tuple[str, ...]:
+    """Sentences on who has which view, where that is said as authors of papers say it."""
+    return tuple(
+        f"{key!r} is taken as who has which view, {_OF_PAPERS[key.lower()]}: "
+        f"{int((~data.observed).sum())} of {data.observed.size} are absent"
+        for key, x in content.items()
+        if key.lower() == "mid" or _missing_by_view(key, x) is not None
+    )
+
+
+def _missing_by_view(key: str, x: Any) -> list[Any] | None:
+    """What ``S{p}.indx`` holds, by view; None if this is nothing of the kind."""
+    cells = x if isinstance(x, list) else [x]
+    if key != "S" or not all(isinstance(cell, Mapping) and "indx" in cell for cell in cells):
+        return None
+    return [cell["indx"] for cell in cells]
+
+
+def _mark_positions(key: str, lists: Sequence[Any], n: int, n_views: int) -> Array:
+    """Samples x views, True where a list for each view has the position, from 1 on."""
+    if len(lists) != n_views:
+        raise ValueError(f"{key!r} has {len(lists)} cells for {n_views} views; one for each is wanted")
+    marked = np.zeros((n, n_views), dtype=bool)
+    for v, places in enumerate(np.ravel(one) for one in lists):
+        if places.dtype.kind not in "iuf" or not np.isin(places, np.arange(1, n + 1)).all():
+            raise ValueError(
+                f"'{key}{{{v + 1}}}.indx' is {_show_shape(places)}; positions of the samples that lack "
+                f"view {v + 1} are wanted, whole numbers from 1 to {n}"
+            )
+        marked[places.astype(np.int64) - 1, v] = True
+    return marked
 
 
 def _as_mask(x: Any, n: int, n_views: int) -> Array | None:

@@ -18,7 +18,15 @@ from absentia.core import Array
 from absentia.files._archive import BoundedFile
 from absentia.files._base import Budget, import_optional, open_regular
 from absentia.files._columns import format_cell, unescape_formula
-from absentia.files._text import BYTES_PER_CHARACTER, END, UNNAMED, find_id_columns, pack_cells, read_text
+from absentia.files._text import (
+    BYTES_PER_CHARACTER,
+    END,
+    UNNAMED,
+    find_id_columns,
+    pack_cells,
+    read_text,
+    read_written,
+)
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".tab", ".csv.gz", ".tsv.gz", ".txt.gz")
 TABLE_ENDINGS = (*TEXT_ENDINGS, ".parquet", ".pq", ".feather", ".xlsx")
@@ -68,19 +76,25 @@ class RawTable:
         """A column as texts."""
         column = self.columns[place]
         if self.is_plain(column):
-            column = self._written[place]
+            column = self._read_written(place)
         if not isinstance(column, str):
             return [format_cell(x) for x in column.tolist()]
         return column.split(END) if self.lines else []
 
     @cached_property
-    def _written(self) -> list[str]:
-        """The columns of a text file as texts."""
-        assert self.path is not None
-        cells = read_text(self.path, numbers=False)
-        if cells.lines != self.lines or len(cells.names) != len(self.names):
-            raise ValueError("was changed while it was read; read it again")
-        return cells.columns
+    def _written(self) -> dict[int, str]:
+        """Columns of a text file as texts, those that were last asked for."""
+        return {}
+
+    def _read_written(self, place: int) -> str:
+        if place not in self._written:
+            assert self.path is not None
+            self._written.clear()
+            columns, lines = read_written(self.path, place)
+            if lines != self.lines or place not in columns:
+                raise ValueError("was changed while it was read; read it again")
+            self._written.update(columns)
+        return self._written[place]
 
     def transpose(self) -> "RawTable":
         """Rows as columns: the first column has the names, the first line the ids."""
@@ -101,7 +115,7 @@ def is_table(path: Path) -> bool:
     return path.name.lower().endswith(TABLE_ENDINGS)
 
 
-def read_raw_table(path: Path, sheet: str | None = None) -> RawTable:
+def read_raw_table(path: Path, sheet: str | None = None, scratch: BinaryIO | None = None) -> RawTable:
     """A table of any kind, nothing made of its cells yet.
 
     Parameters
@@ -110,6 +124,8 @@ def read_raw_table(path: Path, sheet: str | None = None) -> RawTable:
         The table; its ending says of which kind it is.
     sheet : str, optional
         Which sheet of a workbook; by default the first.
+    scratch : file, optional
+        An empty file, in which plain numbers of a text table are to lie instead of in memory.
     """
     kind = path.suffix.lower()
     if kind == ".xlsx":
@@ -120,7 +136,7 @@ def read_raw_table(path: Path, sheet: str | None = None) -> RawTable:
         return _table_from_frame(_read_feather(path))
     if not is_table(path):
         raise ValueError(f"is no table that is known; a table ends in {', '.join(TABLE_ENDINGS)}")
-    return _read_text(path)
+    return _read_text(path, scratch)
 
 
 def read_cells(path: Path) -> Any:
@@ -135,8 +151,8 @@ def read_cells(path: Path) -> Any:
     return frame.set_axis([name.strip() for name in cells.names], axis=1)
 
 
-def _read_text(path: Path) -> RawTable:
-    names, columns, lines, encoding = read_text(path)
+def _read_text(path: Path, scratch: BinaryIO | None) -> RawTable:
+    names, columns, lines, encoding = read_text(path, scratch=scratch)
     if len(names) < 2:
         raise ValueError(
             f"the first line has one field, {names[0][:40]!r}; a table has ids and at least one column, "

@@ -14,11 +14,12 @@ import csv
 import gzip
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -31,7 +32,7 @@ END = "\0"  # of a cell among others; no text holds it
 BYTES_PER_CHARACTER = 10  # memory for cells that are texts: each is held some times
 UNNAMED = re.compile(r"|unnamed: \d+|index|row\.?names?", re.IGNORECASE)  # columns that count lines
 _COPIES = 3  # of numbers
-_BLOCK = 4 << 20  # bytes that are read at a time
+_BLOCK, _LEAST_BLOCK = 4 << 20, 1 << 16  # bytes that are read at a time
 _DELIMITERS = (",", ";", "\t", "|", " ")
 _MAX_LINE = 8 << 20  # characters
 _N_HEAD = 50  # records by which a delimiter is found
@@ -70,7 +71,7 @@ class TextCells(NamedTuple):
     encoding: str
 
 
-def read_text(path: Path, *, numbers: bool = True) -> TextCells:
+def read_text(path: Path, *, numbers: bool = True, scratch: BinaryIO | None = None) -> TextCells:
     """The columns of a table in a text file, also compressed by gzip.
 
     Parameters
@@ -79,19 +80,50 @@ def read_text(path: Path, *, numbers: bool = True) -> TextCells:
         The file.
     numbers : bool
         Whether columns of plain numbers become arrays; else all are texts.
+    scratch : file, optional
+        An empty file, in which these arrays are to lie instead of in memory.
     """
-    head = next(_iterate_bytes(path), b"")[:400]
-    for encoding in _likely_encodings(head):
+    (names, columns, lines), encoding = _try_encodings(
+        path, lambda encoding: _read_cells(path, encoding, numbers, scratch)
+    )
+    names, columns = _drop_empty_columns(_complete_names(names, columns, lines), columns)
+    return TextCells(names, columns, lines, encoding)
+
+
+def read_written(path: Path, first: int) -> tuple[dict[int, str], list[int]]:
+    """Columns as they are written by place, from the `first` on as many as fit into memory, and lines."""
+    return _try_encodings(path, lambda encoding: _read_written(path, encoding, first))[0]
+
+
+def _read_written(path: Path, encoding: str, first: int) -> tuple[dict[int, str], list[int]]:
+    reader = _TextReader(_iterate_blocks(path, encoding), False, set())
+    parts, lines, end, need = list[dict[int, str]](), list[int](), 0, 0
+    for part in reader.iterate_parts():
+        end = end or reader.width
+        parts.append({place: part.texts[place] for place in range(first, end)})
+        lines += part.lines
+        need += BYTES_PER_CHARACTER * sum(map(len, parts[-1].values()))
+        while need > Budget().limit and end > first + 1:
+            end -= (end - first) // 2
+            parts = [{place: some[place] for place in range(first, end)} for some in parts]
+            need = BYTES_PER_CHARACTER * sum(len(text) for some in parts for text in some.values())
+    Budget().spend(need, "a column of this table")
+    return {place: pack_cells([some[place] for some in parts]) for place in range(first, end)}, lines
+
+
+def _try_encodings(path: Path, read: Callable[[str], Any]) -> tuple[Any, str]:
+    """What reading gives in the first encoding that a file can have, and that encoding."""
+    for encoding in _likely_encodings(next(_iterate_bytes(path), b"")):
         try:
-            names, columns, lines = _read_cells(path, encoding, numbers)
+            return read(encoding), encoding
         except UnicodeDecodeError:
             continue
-        names, columns = _drop_empty_columns(_complete_names(names, columns, lines), columns)
-        return TextCells(names, columns, lines, encoding)
     raise ValueError(_NO_TEXT)
 
 
-def _read_cells(path: Path, encoding: str, numbers: bool) -> tuple[list[str], list[Any], list[int]]:
+def _read_cells(
+    path: Path, encoding: str, numbers: bool, scratch: BinaryIO | None
+) -> tuple[list[str], list[Any], list[int]]:
     """The names of the columns, the cells of each, and the numbers of the lines below the first.
 
     Where a column of numbers turns out further down to hold something else, all is read once more.
@@ -101,9 +133,10 @@ def _read_cells(path: Path, encoding: str, numbers: bool) -> tuple[list[str], li
         reader = _TextReader(_iterate_blocks(path, encoding), numbers, texts)
         budget, parts, values, lines = Budget(), list[dict[int, str]](), np.empty((0, 0)), list[int]()
         for part in reader.iterate_parts():
-            budget.spend(part.n_bytes, f"line {part.lines[-1]}, with those above,")
+            part.spend(budget, scratch is None)
             if len(part.texts) == len(texts):
-                values = _append_rows(values, len(lines), part.values)
+                append = _append_rows if scratch is None else partial(_write_rows, scratch)
+                values = append(values, len(lines), part.values)
             lines += part.lines
             parts.append(part.texts)
         if not reader.names:
@@ -113,6 +146,9 @@ def _read_cells(path: Path, encoding: str, numbers: bool) -> tuple[list[str], li
             for place in texts if parts else ():
                 columns[place] = pack_cells([part[place] for part in parts])
             others = [place for place in range(reader.width) if place not in texts]
+            if scratch is not None and values.size:
+                scratch.flush()
+                values = np.memmap(scratch, np.float64, "r", shape=(len(lines), values.shape[1]))
             for place, column in zip(others, values[: len(lines)].T, strict=True):
                 columns[place] = column
             return reader.names, columns, lines
@@ -129,6 +165,15 @@ def _append_rows(values: Array, n: int, rows: Array) -> Array:
     return values
 
 
+def _write_rows(file: BinaryIO, values: Array, n: int, rows: Array) -> Array:
+    """The same into a file; `values` is not there but in its shape."""
+    if n == 0 or values.shape[1] != rows.shape[1]:
+        file.seek(0)
+        file.truncate()
+    file.write(np.ascontiguousarray(rows, np.float64).data)
+    return np.broadcast_to(0.0, (n + len(rows), rows.shape[1]))
+
+
 class _Part(NamedTuple):
     """Some lines of a table: their numbers, columns of texts by place, and the others, (lines, columns)."""
 
@@ -136,11 +181,18 @@ class _Part(NamedTuple):
     texts: dict[int, str]
     values: Array
 
-    @property
-    def n_bytes(self) -> int:
-        """Memory that reading it takes in the end."""
-        n_characters = sum(map(len, self.texts.values()))
-        return _COPIES * self.values.nbytes + 40 * len(self.lines) + BYTES_PER_CHARACTER * n_characters
+    def spend(self, budget: Budget, in_memory: bool) -> None:
+        """Spend what reading it takes in the end, with its numbers `in_memory` or without these."""
+        need = 40 * len(self.lines) + BYTES_PER_CHARACTER * sum(map(len, self.texts.values()))
+        what = "" if in_memory else "texts, and numbers that are not written plainly, up to "
+        try:
+            need += _COPIES * self.values.nbytes if in_memory else 0
+            budget.spend(need, f"{what}line {self.lines[-1]}, with those above,")
+        except ValueError as error:
+            advice = (
+                "; or name a folder for features in chunks (--chunks-in, chunks_in=)" if in_memory else ""
+            )
+            raise ValueError(f"{error}{advice}") from None
 
 
 class _TextReader:
@@ -350,9 +402,10 @@ def _iterate_lines(text: str, before: int = 0) -> Iterator[str]:
 def _iterate_blocks(path: Path, encoding: str) -> Iterator[str]:
     """Whole lines of a text, some at a time, the first few alone; one that is endless is cut."""
     decode = codecs.getincrementaldecoder(encoding)().decode
+    block = max(min(_BLOCK, Budget().limit // (4 * BYTES_PER_CHARACTER)), _LEAST_BLOCK)
     what = "what is packed in it" if path.suffix.lower() == ".gz" else "this text"
     text, head, is_end = "", True, False
-    data = _iterate_bytes(path)
+    data = _iterate_bytes(path, block)
     while not is_end:
         part = next(data, b"")
         is_end = not part
@@ -371,17 +424,27 @@ def _iterate_blocks(path: Path, encoding: str) -> Iterator[str]:
         text = text[end:]
 
 
-def _iterate_bytes(path: Path) -> Iterator[bytes]:
+def _iterate_bytes(path: Path, block: int = 400) -> Iterator[bytes]:
     """What a file holds, unpacked, some at a time."""
     with open_regular(path, "a table") as file:
         if path.suffix.lower() != ".gz":
-            yield from iter(lambda: file.read(_BLOCK), b"")
+            yield from iter(lambda: file.read(block), b"")
             return
         try:
             with gzip.GzipFile(fileobj=file) as unzipped:
-                yield from iter(lambda: unzipped.read(_BLOCK), b"")
+                yield from iter(lambda: unzipped.read(block), b"")
         except (EOFError, OSError, zlib.error) as error:
             raise ValueError(f"is damaged, or not packed by gzip ({error})") from None
+
+
+def estimate_bytes(path: Path) -> int:
+    """At least the memory that reading a table takes, by its size; of a packed file by what it says."""
+    size = path.stat().st_size
+    if path.suffix.lower() == ".gz" and size > 4:
+        with open_regular(path, "a table") as file:
+            file.seek(-4, 2)
+            size = max(size, int.from_bytes(file.read(4), "little"))
+    return max(BYTES_PER_CHARACTER, _COPIES * 4) * size  # a number has two characters or more
 
 
 def _likely_encodings(head: bytes) -> tuple[str, ...]:

@@ -180,15 +180,19 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
     def settled(self, X: Views) -> Any:
         """The same with ``approx="auto"`` decided by these samples, once, for fits to parts of them.
 
+        Raises if there is no memory for the kernels of all views.
+
         Parameters
         ----------
         X : Views
             All samples.
         """
-        if self.approx != "auto" or self.kernel == "precomputed":
+        if self.kernel == "precomputed":
             return self
         decision = decide_approx(self.approx, X.observed, self.n_landmarks, X.chunked)
-        return self if decision is None else clone(self).set_params(approx=decision)
+        return (
+            self if decision is None or self.approx != "auto" else clone(self).set_params(approx=decision)
+        )
 
     def transform(self, X: Views | KernelViews) -> KernelViews:
         """Kernels of new samples against the training samples; what is absent stays absent.

@@ -185,7 +185,7 @@ def complete_values(
     return _assemble(views, coding, parts, keep == "all", fill_gaps)
 
 
-def _check_views(views: Any, keep: str, n_folds: int) -> None:
+def _check_views(views: Any, keep: str, n_folds: Any) -> None:
     """Raise if there is nothing to tell from, or too much to hold."""
     if not isinstance(views, Views):
         raise TypeError(f"Views (features) are wanted, not {type(views).__name__}; see Views.from_dict")

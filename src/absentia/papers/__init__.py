@@ -7,6 +7,7 @@ function of records alone.
 Everything here is written with the public names of absentia, and shows that these are enough.
 """
 
+from absentia.papers._bound import AMKLBound, amkl_bound
 from absentia.papers._charts import chart_svg
 from absentia.papers._experiment import (
     Experiment,

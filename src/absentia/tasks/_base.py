@@ -230,7 +230,8 @@ class Task:
 
     def find(self, name: str) -> Entry:
         """The entry of a method by its name or alias."""
-        return catalogue.find(name, self.family, more={entry.name: entry for entry in self._entries()})
+        entries = {name.lower(): one for one in self._entries() for name in (one.name, *one.aliases)}
+        return catalogue.find(name, self.family, more=entries)
 
     def plan(
         self,

@@ -27,7 +27,6 @@ from absentia.kernels import CombineKernels
 from absentia.methods.catalogue import Entry
 from absentia.methods.completion import CVKT
 from absentia.methods.learning import align_costs
-from absentia.methods.matrix import PMAClassifier
 from absentia.methods.models import Model, check_scores
 from absentia.methods.prediction import PerLabel
 from absentia.tasks._base import (
@@ -374,15 +373,21 @@ def _large_classes(values: Array) -> Array:
 # --------------------------------------------------------------------------------------- several labels
 
 #: Of all labels together, which classifiers do not offer.
-_PMA_ENTRIES = tuple(
-    Entry(
-        "classifier", "views or kernels", "labels", name, "matrix:PMAClassifier", when, compared=("labels",)
-    )
-    for name, when in {
-        "pma": "probabilistic matrix addition on the average kernel, absent = zero; labels tell of one "
-        "another",
-        "pma-cvkt": "the same on kernels completed by cvkt",
-    }.items()
+_PMA = Entry(
+    "classifier",
+    "views or kernels",
+    "labels",
+    "pma",
+    "matrix:PMAClassifier",
+    "probabilistic matrix addition on the average kernel, absent = zero; labels tell of one another",
+    compared=("labels",),
+    aliases=("PMA-EXACT",),
+)
+_PMA_ENTRIES = (
+    _PMA,
+    _PMA.variant("pma-cvkt", "the same on kernels completed by cvkt", {}, compared=("labels",)),
+    _PMA.variant("pma-map", "the same by the paper's alternation; slower", {"inference": "map"}),
+    _PMA.variant("pma-gibbs", "the same by Gibbs sampling; slower", {"inference": "gibbs"}),
 )
 
 
@@ -433,7 +438,7 @@ class Multilabel(Task):
         if entry in _PMA_ENTRIES:
             steps = [kernel] if features else []
             steps += [CVKT()] if entry.name == "pma-cvkt" else []
-            pipeline = make_pipeline(*steps, CombineKernels(), PMAClassifier("precomputed"))
+            pipeline = make_pipeline(*steps, CombineKernels(), entry.make(kernel="precomputed"))
             return Plan(pipeline, kernel, entry=entry)
         classifier = PerLabel(entry.name, kernel=kernel if features else "precomputed")
         takes = "features" if entry.takes == "features" else "views or kernels"  # kernels it makes itself

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from absentia import AverageKernelSVC, KernelViews, MKLClassifier, cite, save
+from absentia import AverageKernelSVC, KernelViews, MKLClassifier, cite, save, write
 from absentia.app.cli._main import main
+from helpers.command_line import refused, run
 
 
 def said(capsys, *words):
@@ -21,3 +22,38 @@ def test_methods_by_name_and_models_by_file(tmp_path, capsys):
         assert said(capsys, "cite", path) == cite(model)
     assert "rakotomamonjy2008simplemkl" in said(capsys, "cite", tmp_path / "MKLClassifier.absentia")
     assert said(capsys, "cite") == cite()
+
+
+def test_complete_fit_and_compare_cite_what_they_used(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    observed = np.ones((40, 2), bool)
+    observed[:8, 1] = False
+    write(
+        "k.npz",
+        KernelViews.from_dense({"a": X @ X.T, "b": np.eye(40)}, observed),
+        y=(X[:, 0] > 0).astype(int),
+    )
+    completed = run("complete", "k.npz", "-o", "out.npz", "--method", "mkc-ht", "--cite")
+    assert completed.stdout.endswith(cite("mkc-ht"))
+    fitted = run(
+        "fit", "k.npz", "--labels", "y", "-o", "m.absentia", "--method", "C-AMKL", "--no-report", "--cite"
+    )
+    assert fitted.stdout.endswith(cite("C-AMKL"))
+    assert "@" not in run("complete", "k.npz", "-o", "out.npz", "--method", "mkc-ht").stdout
+    words = [
+        "compare",
+        "k.npz",
+        "-o",
+        "compared/",
+        "--methods",
+        "mean",
+        "mkc-ht",
+        "--repeats",
+        1,
+        "--jobs",
+        1,
+    ]
+    assert run(*words, "--cite").stdout.endswith(cite("mean", "mkc-ht"))
+    refused(run(*words, "--cite", "--json"), "--json and --cite are for results, one of them")
+    refused(run("compare", "k.npz", "--dry-run", "--cite"), "--cite are for results")

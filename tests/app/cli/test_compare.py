@@ -164,7 +164,7 @@ def test_one_draw_has_no_interval(data, tmp_path):
     )
     assert result.returncode == 0, result.stderr
     assert "nan" not in result.stdout
-    refused(run("compare", "v.npz", "--dry-run", "--json", cwd=data), "--json is for results")
+    refused(run("compare", "v.npz", "--dry-run", "--json", cwd=data), "--json and --cite are for results")
 
 
 def test_who_interrupts_is_told_what_is_kept(data, compared, tmp_path, monkeypatch):

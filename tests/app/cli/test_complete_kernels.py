@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+import scipy.io
 
+import absentia
 from absentia import MeanFill, calibrate_completer, datasets, io, missingness
 from absentia.app.cli._completing import _is_finite
 from absentia.core import Completed, Gram
@@ -34,6 +36,23 @@ def test_complete_writes_kernels_with_everything_observed(kernels, tmp_path, met
 
 
 @pytest.mark.slow
+def test_a_mask_of_a_paper_is_named_and_matlab_gets_its_file_back(tmp_path):
+    K, mask = np.stack([np.eye(6) + 1, 2 * np.eye(6) + 1], axis=2), np.ones((6, 2))
+    mask[3, 1] = 0
+    scipy.io.savemat(tmp_path / "in.mat", {"K": K, "MID": mask})
+    for _ in range(2):  # the second time it replaces its own file
+        result = run("complete", tmp_path / "in.mat", "-o", tmp_path / "out.mat", "--method", "mean")
+        assert result.returncode == 0, result.stderr
+        assert "'MID' is taken as who has which view, 1 = present: 1 of 12 are absent" in result.stderr
+    content, completed = scipy.io.loadmat(tmp_path / "out.mat"), absentia.read(tmp_path / "out.mat")
+    np.testing.assert_array_equal(content["mask_before"], mask)
+    np.testing.assert_array_equal(np.moveaxis(content["KH"], 2, 0), completed.to_dense())
+    assert completed.observed.all()
+    scipy.io.savemat(tmp_path / "mine.mat", {"K": K})
+    foreign = run("complete", tmp_path / "in.mat", "-o", tmp_path / "mine.mat", "--method", "mean")
+    assert "absentia did not write it" in foreign.stderr
+
+
 def test_complete_says_how_it_went_and_writes_a_report(kernels, tmp_path):
     out, page = tmp_path / "out.npz", tmp_path / "page.html"
     result = run(
@@ -128,11 +147,23 @@ def test_factors_are_completed_and_written_as_factors(many, tmp_path):
 def test_what_forms_whole_kernels_is_refused_where_there_is_no_room(many, tmp_path, monkeypatch):
     monkeypatch.setenv("ABSENTIA_MEMORY", "100M")
     monkeypatch.setenv("ABSENTIA_MAX_BYTES", "100M")
-    for method in ("svt", "knn", "mkmc-full", "em", "mkc-ht", "cvkt-descent"):
+    for method in ("mkmc-full", "mkc-ht", "cvkt-descent"):
         result = run("complete", many, "-o", tmp_path / "o.npz", "--method", method, "--approx", "nystrom")
         words = "forms whole kernels", "212 MB", "--method that works with factors", "ABSENTIA_MEMORY"
         refused(result, *words)
     assert not (tmp_path / "o.npz").exists()
+
+
+def test_em_svt_and_neighbours_complete_factors_where_there_is_no_room_for_whole_kernels(
+    many, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("ABSENTIA_MEMORY", "100M")
+    monkeypatch.setenv("ABSENTIA_MAX_BYTES", "100M")
+    for method in ("svt", "knn", "em"):
+        out = tmp_path / f"{method}.npz"
+        result = run("complete", many, "-o", out, "--method", method, "--approx", "nystrom", "--factors", 8)
+        assert result.returncode == 0, result.stderr
+        assert io.read(out).observed.all()
 
 
 def test_values_that_are_none_are_found_in_factors_too():

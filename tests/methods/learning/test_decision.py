@@ -39,6 +39,27 @@ def test_a_fitted_classifier_decides_at_that_threshold_and_probabilities_stay():
     np.testing.assert_array_equal(plain.set_decision(COSTS).predict(views), by_cost.predict(views))
 
 
+def test_balanced_is_by_the_mean_of_what_is_said_of_samples_left_out(tmp_path):
+    views, y = planted(60)
+    weight = np.where(np.arange(60) % 7 == 0, 0.0, 1 + (y == "yes"))
+    fitted = AutoClassifier(LOGISTIC).fit(views, y, sample_weight=weight)
+    mean = np.average(fitted.loo_proba_[weight > 0], weights=weight[weight > 0], axis=0)
+    frequency = np.array([weight[y == name].sum() for name in fitted.classes_]) / weight.sum()
+    np.testing.assert_allclose(fitted.decision_, 1 / mean, rtol=1e-8)
+    assert np.abs(mean / frequency - 1).max() > 1e-4  # so that the one is not the other
+    again = absentia.load(absentia.save(fitted.set_decision("accuracy"), tmp_path / "model.absentia"))
+    np.testing.assert_allclose(again.set_decision("balanced").decision_, 1 / mean, rtol=1e-8)
+
+
+def test_who_does_not_tell_of_samples_left_out_decides_by_frequency():
+    views, y = planted(40)
+    y = np.where(np.arange(40) < 4, "yes", y)
+    model = EarlyFusionClassifier("logistic", C=1.0).fit(views, y)
+    other = model.set_params(model="boosting").fit(views, y).set_decision("balanced")
+    frequency = np.array([(y == name).mean() for name in other.classes_])
+    np.testing.assert_allclose(other.decision_, 1 / frequency, rtol=1e-8)
+
+
 def test_classes_of_the_table_may_come_in_any_order_and_form(tmp_path):
     wanted = np.array([[0.0, 1.0], [10.0, 0.0]])
     frame = pd.DataFrame([[0, 10], [1, 0]], index=["ill", "healthy"], columns=["ill", "healthy"])

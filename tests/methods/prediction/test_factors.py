@@ -63,8 +63,8 @@ def test_chunks_and_memory_give_the_same_model(problem, model):
     whole, chunked, target = problem
     one = fit(clone(model), whole, target)
     wanted, fitted = predict(one, whole), fit(model, chunked, target)
-    np.testing.assert_allclose(predict(fitted, whole), wanted, atol=1e-6)
-    np.testing.assert_allclose(predict(fitted, chunked), wanted, atol=1e-6)
+    np.testing.assert_allclose(predict(fitted, whole), wanted, atol=1e-5)
+    np.testing.assert_allclose(predict(fitted, chunked), wanted, atol=1e-5)  # factors are single precision
     if not isinstance(model, FactorCox):
         assert fitted.score(chunked, one.predict(whole)) > 0.99
 
@@ -148,5 +148,5 @@ def test_kernels_of_dask_factors_are_learned_from_by_factors_or_refused(monkeypa
     monkeypatch.setattr("absentia.data._kernelviews._DENSE_BYTES", 2**20)
     found = KernelLogistic(1.0).fit(chunked, y)
     np.testing.assert_allclose(found.bias_, wanted.bias_, atol=1e-9)
-    with pytest.raises(ValueError, match="whole kernels of 2500 x 2500 take about 50 MB"):
+    with pytest.raises(ValueError, match=r"whole kernels of 2500 x 2500 .* take about 150 MB"):
         chunked.block("a")

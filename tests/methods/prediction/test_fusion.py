@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import absentia
-from absentia import AbsentClassifier, LateFusion, ViewKernels, Views
+from absentia import AbsentClassifier, LateFusion, ViewKernels, Views, ViewStacking
 from helpers.digit_samples import half_seen_digits
 
 BASE = AbsentClassifier(None, C=1.0)
@@ -90,3 +90,13 @@ def test_a_sample_without_which_a_view_would_not_know_its_class_is_left_out_as_s
         others = np.delete(np.arange(27), i)
         without = LateFusion(kernel="linear").fit(views[others], y[others])
         assert without.predict_proba(views[[i]])[0, 2] < 0.15
+
+
+@pytest.mark.parametrize("method", [LateFusion, ViewStacking])
+def test_memory_is_checked_for_the_kernels_of_all_views_at_once(method, monkeypatch):
+    rng = np.random.default_rng(0)
+    views = Views.from_dict({f"v{i}": rng.standard_normal((300, 3)) for i in range(6)})
+    y = np.arange(300) % 2
+    monkeypatch.setenv("ABSENTIA_MEMORY", "9M")  # six kernels, three copies each: 13 MB
+    with pytest.raises(ValueError, match="kernels of 300 samples in 6 view"):
+        method(kernel=ViewKernels(approx=None)).fit(views, y)

@@ -156,6 +156,49 @@ def test_the_printed_form_is_chosen_and_fitted_under_the_mask(made):
     assert set(perform_trial(key | {"parameters": both})["chosen"]) == {"C", "lam"}
 
 
+def test_the_demonstration_learns_under_the_mask_and_scores_without_weights_against_complete_samples(made):
+    """Score by score from public attributes: what one view says of one test sample, unmasked, unweighted."""
+    for data in ("uci_heart", "proteinfold_embed27"):
+        key = KEY | {"data": data, "method": "C-AMKL, demonstration"}
+        one = amkl._make_problem(key)
+        known, new = one.complete()
+        found = perform_trial(key)
+        machine = AbsentMKLClassifier("convex", C=found["chosen"]["C"])
+        machine.fit(known.hide(one.keep[one.train]), one.y[one.train])
+        right = ""
+        for i, t in enumerate(one.test):
+            scores = machine.bias_.copy()
+            for v, name in enumerate(new.names):
+                row = new.block(name)[np.flatnonzero(new.observed[:, v]) == i]  # none where it is absent
+                scores += [(row @ z).sum() for z in machine.dual_coef_]
+            best = int(scores[0] > 0) if len(scores) == 1 else int(np.argmax(scores))
+            right += "01"[int(machine.classes_[best] == one.y[t])]
+        assert found["right"] == right
+
+
+def test_c_is_a_power_of_two_in_steps_of_the_design():
+    key = {"method": "MKLClassifier", "parameters": {}}
+    chosen = [option["C"] for option in amkl._option_grid(key | {"power_step": 1})]
+    assert chosen == [0.5, 1, 2, 4, 8, 16, 32, 64, 128]
+    assert [option["C"] for option in amkl._option_grid(key)] == chosen[::2]
+    two_step = {"formulation": "penalized", "two_step": True}
+    assert len(list(amkl._option_grid(key | {"parameters": two_step}))) == 15
+    assert len(list(amkl._option_grid(key | {"parameters": {**two_step, "lam": 0.5}}))) == 5
+
+
+def test_of_more_samples_than_the_design_says_so_many_are_drawn(made):
+    key = KEY | {"data": "uci_heart"}
+    some = amkl._make_problem(key | {"samples": 30})
+    assert len(some.train) + len(some.test) == len(some.y) == len(some.data) == len(some.keep) == 30
+    again = amkl._make_problem(key | {"samples": 30, "absent": 0.1})
+    np.testing.assert_array_equal(again.y, some.y)
+    for enough in (36, 1000):
+        np.testing.assert_array_equal(
+            amkl._make_problem(key | {"samples": enough}).train, amkl._make_problem(key).train
+        )
+    assert amkl._make_problem(KEY | {"data": "plant", "samples": 20}).data.shape == (20, 20)
+
+
 def test_all_methods_of_a_repeat_have_one_split_and_mask_and_other_repeats_others(made):
     key = KEY | {"data": "uci_heart", "method": "AverageKernelSVC"}
     one, same = amkl._make_problem(key), amkl._make_problem(key | CONVEX)

@@ -1,6 +1,7 @@
 """``absentia cite``: what to cite, as BibTeX."""
 
 from pathlib import Path
+from typing import Any
 
 from absentia.app._terminal import out
 
@@ -18,10 +19,13 @@ def cite(*methods: str) -> None:
         Names of methods, as commands or papers have them, or files of models.
     """
     from absentia import load
+
+    models = [load(name) if Path(name).is_file() else name for name in methods]
+    say_what_to_cite(*(getattr(model, "classifier", model) for model in models))
+
+
+def say_what_to_cite(*used: Any) -> None:
+    """BibTeX of what methods, by name or as estimators, are from."""
     from absentia.methods import citations
 
-    used = []
-    for name in methods:
-        model = load(name) if Path(name).is_file() else name
-        used.append(getattr(model, "classifier", model))
     out.file.write(citations.cite(*used))

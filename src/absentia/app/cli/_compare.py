@@ -65,6 +65,8 @@ class CompareOptions:
         Also say what more samples would add, or a view for more of them; takes more fits.
     all_repeats
         Try slow methods as often as others, and very slow ones too.
+    max_samples
+        Of more samples so many are compared on; leading methods are then fitted once to nearly all.
     time_limit
         CPU seconds that a fit may take; more is a failure.
     memory_limit
@@ -84,6 +86,7 @@ class CompareOptions:
     seed: flag.Whole = 0
     learning_curve: flag.Switch = False
     all_repeats: flag.Switch = False
+    max_samples: flag.Whole = 10_000
     time_limit: float | None = None
     memory_limit: str | None = None
 
@@ -115,6 +118,7 @@ def compare(
     dry_run: flag.Switch = False,
     plan_only: flag.Switch = False,
     json: flag.JSON = False,
+    cite: flag.Cite = False,
     list_methods: flag.List = False,
 ) -> None:
     """Try methods on data with absent views, rank them with honest statistics, and write a page.
@@ -137,8 +141,8 @@ def compare(
         return _list_methods()
     if data is None or (output is None and not dry_run):
         raise ValueError("DATA and -o FOLDER are wanted; see absentia compare --help")
-    if json and (dry_run or plan_only):
-        raise ValueError("--json is for results; leave it out with --dry-run and --plan-only")
+    if (json or cite) and (dry_run or plan_only or (json and cite)):
+        raise ValueError("--json and --cite are for results, one of them; no --dry-run or --plan-only")
     check_number("--jobs", jobs, 1, MAX_PROCESSES)
     if output is not None:
         check_folder(output)
@@ -160,7 +164,8 @@ def compare(
         return studies.say_what_to_run(study)
     pool = Pool(count_jobs(jobs, study.data.data), dask, apart=True)
     studies.run_trials(study, pool, retry, thin=options.methods == ("auto",) and not options.all_repeats)
-    return studies.write_results(study, json, mix)
+    studies.fit_finalists(study, pool)
+    return studies.write_results(study, json, mix, cite)
 
 
 def work(

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from absentia.app._checks import MAX_PROCESSES, check_coverage, check_number
 from absentia.app._terminal import out
 from absentia.app.cli import _flags as flag
+from absentia.app.cli._cite import say_what_to_cite
 
 # isort: split
 from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from absentia.methods.catalogue import Entry
 
 _FAMILIES: tuple[Literal["completer"], Literal["matrix"]] = ("completer", "matrix")
 _FILE = Parameter(
@@ -75,6 +80,7 @@ def complete(
     method: str | None = None,
     options: CompleteOptions = CompleteOptions(),  # noqa: B008 - it is frozen
     list_methods: flag.List = False,
+    cite: flag.Cite = False,
     **flags: flag.MethodFlags,
 ) -> None:
     """Fill the missing rows and columns of kernels, absent values (--values), or a matrix (--method pma).
@@ -91,9 +97,10 @@ def complete(
     Parameters
     ----------
     output
-        The .npz file to write: K, mask, ids, names, and mask_before, who had been observed. For .h5mu and
-        .h5ad also a file of that kind, the one that came with kernels and presence added. For pma a .csv
-        file, or an .npz file with X, std and observed.
+        The .npz file to write: K, mask, ids, names, and mask_before, who had been observed; or MATLAB's
+        .mat file, with KH (n x n x views) and observed. For .h5mu and .h5ad also a file of that kind, the
+        one that came with kernels and presence added. For pma a .csv file, or an .npz file with X, std and
+        observed.
     method
         How to complete, by default cvkt; see --list.
     """
@@ -113,6 +120,23 @@ def complete(
     flag.check_dask(options.dask)
     entry = find(method or "cvkt", *_FAMILIES)
     parameters = flag.read_flags(entry, flags, methods, options)
+    used = _run(file, output, entry, parameters, options, default=method is None)
+    if cite:
+        say_what_to_cite(used)
+    return None
+
+
+def _run(
+    file: Path,
+    output: Path,
+    entry: Entry,
+    parameters: Mapping[str, Any],
+    options: CompleteOptions,
+    default: bool,
+) -> Any:
+    """Complete what the file holds; the method that did it comes back."""
+    from absentia.methods.catalogue import find
+
     kernels = options.kernels
     if options.values:
         from absentia.app.cli._completing import run_complete_values
@@ -121,8 +145,9 @@ def complete(
         _refuse("to --values", {"--repair": options.repair, "--dask": options.dask} | others)
         if entry.family == "matrix":
             raise ValueError(f"--values is for views, and {entry.name} completes one matrix; leave one out")
-        completer = "auto" if method is None and not parameters else entry.make(**parameters)
-        return run_complete_values(file, output, completer, options)
+        completer = entry.make(**parameters) if parameters or not default else "auto"
+        run_complete_values(file, output, completer, options)
+        return find("auto", "completer").make() if completer == "auto" else completer
     _refuse("without --values", {"--all-values": options.all_values, "--fill-gaps": options.fill_gaps})
     if entry.family == "matrix":
         from absentia.app.cli._completing import run_complete_matrix
@@ -130,11 +155,13 @@ def complete(
         given = {"--kernel": kernels.kernel, "--log": kernels.log, "--dask": options.dask}
         given |= {"--repair": options.repair}
         _refuse(f"to method {entry.name!r}", given)
-        return run_complete_matrix(file, output, entry, parameters, options)
+        run_complete_matrix(file, output, entry, parameters, options)
+        return entry.make(**parameters)
     from absentia.app.cli._completing import run_complete_kernels
 
     _refuse(f"to method {entry.name!r}", {"--std": options.std})
-    return run_complete_kernels(file, output, entry, parameters, options)
+    run_complete_kernels(file, output, entry, parameters, options)
+    return entry.make(**parameters)
 
 
 def _refuse(where: str, given: dict[str, Any]) -> None:

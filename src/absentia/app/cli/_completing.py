@@ -55,12 +55,12 @@ def run_complete_kernels(
             "with --method pma, or give an .npz file with K or view_<name>"
         )
     if options.coverage is None:
-        check_ending(output, "the output", ".npz", *container_endings(file))
+        check_ending(output, "the output", ".npz", ".mat", *container_endings(file))
     else:
         check_ending(output, "the output with --coverage", ".npz")
     check_outputs([file], [output, options.report], options.force)
     with start_dask(options.dask):
-        opened = replace(options.source, chunks=options.dask is not None).open(file)
+        opened = replace(options.source, chunks=options.dask is not None or "auto").open(file)
         for note in opened.notes:
             say(escape_text(note))
         with limit_threads(options.threads, len(opened.data)), collect_warnings() as remarks:
@@ -105,9 +105,10 @@ def _make_kernels(file: Path, opened: files.LoadedData, options: CompleteOptions
 
 def _check_memory(entry: Entry, data: Views | KernelViews) -> None:
     """Refuse, before it begins, a method that forms whole kernels where there is no memory for them."""
-    if entry.max_samples is None:
+    whole = isinstance(data, KernelViews) and not all(has_factors(data.operator(v)) for v in data.names)
+    if entry.max_samples is None or not (entry.forms_kernels or whole):
         return
-    others = ", ".join(other.name for other in offered("completer").values() if other.max_samples is None)
+    others = ", ".join(other.name for other in offered("completer").values() if not other.forms_kernels)
     check_memory(
         _COPIES * 8.0 * data.n_views * float(len(data)) ** 2,
         f"{entry.name} forms whole kernels: those of {len(data)} samples in {data.n_views} view(s)",
@@ -174,7 +175,7 @@ def _write_kernels(
     intervals: CompletionIntervals | None,
     coverage: float | None,
 ) -> None:
-    if output.suffix.lower() != ".npz":
+    if output.suffix.lower() not in (".npz", ".mat"):
         whole = files.read_mudata(file)
         files.write_mudata(output, completed.to_mudata(whole, observed=kernels))
         return

@@ -120,13 +120,32 @@ class TrainingData:
         return replace(judged, notes=(*self.notes, note), n_learned=len(self.y))
 
 
-def _take_into_memory(data: Views, y: Array, task: Task) -> tuple[Array, Views]:
-    """Some samples of data in chunks, by position, to look at and to judge by: one pass."""
+def read_some(data: Any, labels: Labels | None) -> tuple[Any, Labels | None, str]:
+    """Data to look at and their labels: of data in chunks some samples in memory, and how many in words."""
+    if not getattr(data, "chunked", False):
+        return data, labels, ""
+    most = _count_in_memory(data, _MAX_JUDGED)
+    few = np.linspace(0, len(data) - 1, min(most, len(data))).astype(int)
+    said = (
+        f"features were looked at of {len(few)} of {len(data)} samples: warnings, and why views are absent"
+    )
+    if labels is not None:
+        labels = replace(labels, values=labels.values[few], known=labels.known[few])
+    return data[few].to_memory(), labels, said
+
+
+def _count_in_memory(data: Views, most: int) -> int:
+    """How many samples, at `most`, are read into memory to be looked at."""
     cells = sum(
         data.block(name).shape[1] * share
         for name, share in zip(data.names, data.observed.mean(axis=0).tolist(), strict=True)
     )
-    most = int(min(task.max_validated or _MAX_JUDGED, _JUDGED_BYTES / max(4 * cells, 1)))
+    return int(min(most, _JUDGED_BYTES / max(4 * cells, 1)))
+
+
+def _take_into_memory(data: Views, y: Array, task: Task) -> tuple[Array, Views]:
+    """Some samples of data in chunks, by position, to look at and to judge by: one pass."""
+    most = _count_in_memory(data, task.max_validated or _MAX_JUDGED)
     if len(y) <= most:
         few = np.arange(len(y))
     elif task is CLASSIFICATION:

@@ -10,6 +10,7 @@ from typing import Annotated
 from absentia.app._checks import MAX_PROCESSES, check_coverage, check_ending, check_number, check_outputs
 from absentia.app._terminal import out
 from absentia.app.cli import _flags as flag
+from absentia.app.cli._cite import cite as cite_methods
 
 # isort: split
 from cyclopts import Parameter
@@ -89,6 +90,7 @@ def fit(
     output: Annotated[Path | None, Parameter(alias="-o")] = None,
     options: FitOptions = FitOptions(),  # noqa: B008 - it is frozen
     list_methods: flag.List = False,
+    cite: flag.Cite = False,
     **flags: flag.MethodFlags,
 ) -> None:
     """Learn classes, numbers or survival of samples from the views they have, and write the model.
@@ -114,7 +116,10 @@ def fit(
     _check_files(data, labels, output, options)
     from absentia.app.cli._fitting import run_fit
 
-    return run_fit(data, labels, output, options, flags)
+    run_fit(data, labels, output, options, flags)
+    if cite:
+        cite_methods(str(output))
+    return None
 
 
 def _list_methods(method: str | None) -> None:

@@ -131,7 +131,7 @@ def run_fit(
         tasks = [task for task in _TASKS if task.family == entry.family]
     page = options.page(output)
     with collect_warnings() as remarks, start_dask(options.dask):
-        source = replace(options.source, chunks=options.dask is not None)
+        source = replace(options.source, chunks=options.dask is not None or "auto")
         training = read_training(
             data,
             source,

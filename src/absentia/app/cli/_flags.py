@@ -48,6 +48,7 @@ Threads = Annotated[
 ]
 Force = Annotated[Switch, Parameter(help="Replace files that are there and not written by absentia.")]
 JSON = Annotated[Switch, Parameter(help="One JSON document instead of tables.")]
+Cite = Annotated[Switch, Parameter(help="Print BibTeX of what was used, at the end; see absentia cite.")]
 Retry = Annotated[Switch, Parameter(help="Run again what failed before.")]
 List = Annotated[
     Switch,
@@ -169,6 +170,8 @@ class ReadOptions:
         `VIEW:*` for a whole view.
     transpose
         Views whose tables have samples as columns (genes x samples); without a name, all.
+    chunks_in
+        Folder where the numbers of text tables that do not fit into memory are kept as Parquet files.
     """
 
     id: str | None = None
@@ -180,7 +183,8 @@ class ReadOptions:
     features_from_labels: Annotated[tuple[str, ...], Parameter(parse=False)] = ()
     groups: Annotated[str | None, Parameter(parse=False)] = None
     time: Annotated[str | None, Parameter(parse=False)] = None
-    chunks: Annotated[bool, Parameter(parse=False)] = False
+    chunks_in: Path | None = None
+    chunks: Annotated[bool | str, Parameter(parse=False)] = "auto"
 
     def options(self) -> dict[str, Any]:
         """As :func:`absentia.io.read` takes it."""

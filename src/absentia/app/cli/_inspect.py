@@ -47,6 +47,8 @@ def inspect(
         find_labels,
         find_times,
         group_samples,
+        list_advice,
+        read_some,
     )
     from absentia.core import limit_threads
 
@@ -57,12 +59,15 @@ def inspect(
     loaded, *_ = find_times(data, source, loaded)
     loaded = replace(loaded, data=besides.without(loaded.data))
     features = loaded.data if label_values is None else label_values.without(loaded.data)
+    features, some_labels, said = read_some(features, label_values)
+    loaded = replace(loaded, notes=(*loaded.notes, said) if said else loaded.notes)
     with limit_threads(None, len(features)):
-        absence = explain_labelled_absence(features, label_values, besides.table)
+        absence = explain_labelled_absence(features, some_labels, besides.table)
+        advice = list_advice(features, some_labels)
     if json:
-        say_json(_describe_data(loaded, label_values) | {"absence": absence.to_dict()})
+        say_json(_describe_data(loaded, label_values, advice) | {"absence": absence.to_dict()})
         return
-    _show_data(data, loaded, label_values)
+    _show_data(data, loaded, label_values, advice)
     if not features.observed.all():
         _show_absence(absence)
     if labels is not None and label_values is not None:
@@ -90,9 +95,9 @@ def _suggest_command(
     return f"next:  {format_command('fit', *arguments, *covariates_words, '-o', 'model.absentia')}"
 
 
-def _show_data(path: Path, loaded: LoadedData, labels: Labels | None) -> None:
+def _show_data(path: Path, loaded: LoadedData, labels: Labels | None, advice: Sequence[str]) -> None:
     """Print tables of the views and of who has which, then notes, then warnings."""
-    from absentia.app.cli._data import list_advice, list_concerns
+    from absentia.app.cli._data import list_concerns
     from absentia.core import limit_threads
 
     data = loaded.data if labels is None else labels.without(loaded.data)  # label columns are no features
@@ -103,7 +108,7 @@ def _show_data(path: Path, loaded: LoadedData, labels: Labels | None) -> None:
     for note in loaded.notes:
         say(f"note: {escape_text(note)}")
     with limit_threads(None, len(data)):
-        sentences = [*list_concerns(data), *list_advice(data, labels)]
+        sentences = [*list_concerns(data), *advice]
     for sentence in sentences:
         show_warning(sentence)
 
@@ -196,11 +201,11 @@ def _describe_groups(data: Presence) -> str:
     )
 
 
-def _describe_data(loaded: LoadedData, labels: Labels | None) -> dict[str, Any]:
+def _describe_data(loaded: LoadedData, labels: Labels | None, advice: Sequence[str]) -> dict[str, Any]:
     """Return for ``--json`` what :func:`_show_data` prints."""
     import numpy as np
 
-    from absentia.app.cli._data import list_advice, list_concerns
+    from absentia.app.cli._data import list_concerns
 
     data = loaded.data if labels is None else labels.without(loaded.data)
     document: dict[str, Any] = {
@@ -215,7 +220,7 @@ def _describe_data(loaded: LoadedData, labels: Labels | None) -> dict[str, Any]:
             for row, count in zip(*data.patterns(), strict=True)
         ],
         "notes": list(loaded.notes),
-        "warnings": [*list_concerns(data), *list_advice(data, labels)],
+        "warnings": [*list_concerns(data), *advice],
     }
     if labels is not None:
         document["labels"] = {

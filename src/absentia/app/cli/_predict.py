@@ -84,7 +84,7 @@ def predict(
     fitted = load_model(model)
     _check_calibration(model, fitted, coverage)
     remembered = files.read_state(model)[1]["about"].get("reading")
-    source = replace(source, chunks=dask is not None)
+    source = replace(source, chunks=dask is not None or "auto")
     with flag.start_dask(dask), limit_threads(threads, len(fitted.classifier.ids_)):
         data = read_samples(fitted, new, source, remembered, model)
         rows = _count_block_rows(fitted)

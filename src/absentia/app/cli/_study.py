@@ -23,11 +23,19 @@ from absentia.app._terminal import (
     say_json,
     say_paths,
 )
+from absentia.app.cli._cite import say_what_to_cite
 from absentia.app.cli._compare import PAGE, TABLE, AdjustOptions, CompareOptions
 from absentia.app.cli._data import open_costs, read_training
 from absentia.app.cli._flags import ReadOptions, ViewKernelOptions, flag_words, make_table
 from absentia.app.comparison import Comparison, make_design
-from absentia.experiment.comparison import Study, TaskData, format_seconds, label_data, make_task_data
+from absentia.experiment.comparison import (
+    Study,
+    TaskData,
+    draw_compared,
+    format_seconds,
+    label_data,
+    make_task_data,
+)
 from absentia.experiment.engine import Pool, Trial
 from absentia.experiment.pattern_mix import MixScores, PatternMix, make_mix
 from absentia.files import file_errors, parse_bytes, write_atomically
@@ -51,11 +59,19 @@ def make_study(
         task_data, notes = _read_task_data(data, labels, source, kernels, adjustment)
     with open_costs(options.costs) as costs:
         task_data = task_data.judged_by(options.score, costs)
+    task_data, whole = draw_compared(task_data, options.max_samples, options.seed)
+    if whole is not None:
+        notes = [
+            *notes,
+            f"{len(whole.data)} samples: compared on {len(task_data.data)} of them (--max-samples)",
+        ]
     named = [str(data), *([] if labels is None else ["--labels", labels])]
     named += [*flag_words(source), *flag_words(kernels), *flag_words(adjustment)]
     more = [*flag_words(options), *([] if folder is None else ["-o", str(folder)])]
     given = asdict(options) | {"memory_limit": memory}
-    methods, score, costs_file, _ = map(given.pop, ("methods", "score", "costs", "all_repeats"))
+    methods, score, costs_file, *_ = map(
+        given.pop, ("methods", "score", "costs", "all_repeats", "max_samples")
+    )
     judged = {"--score": score, "--costs": costs_file} if task_data.kind == "classes" else {}
     judging = [text for flag, value in judged.items() if value is not None for text in (flag, str(value))]
     design = make_design(
@@ -67,8 +83,11 @@ def make_study(
         call=shlex.join([*named, *judging]),
         command=shlex.join(["absentia", "compare", *named, *more]),
         remarks=tuple(dict.fromkeys(remarks)),
+        n_samples=0 if whole is None else len(whole.data),
     )
-    return Study(task_data, design, folder or Path("absentia-compare")), notes
+    study = Study(task_data, design, folder or Path("absentia-compare"))
+    study.whole = whole
+    return study, notes
 
 
 def _read_task_data(
@@ -149,6 +168,13 @@ def run_trials(
         study.run(todo, pool, progress.tell, progress.begin)
 
 
+def fit_finalists(study: Study, pool: Pool) -> None:
+    """Of very many samples: the leading methods learn from fewer, and from nearly all."""
+    if study.whole is not None:
+        say("the leading methods learn from fewer samples, and once from nearly all")
+        study.fit_finalists(pool)
+
+
 def describe_kept_trials(study: Study) -> str:
     """What is there when somebody stops before the end."""
     there = len(study.records.hashes() & {trial.hash for trial in study.trials})
@@ -189,7 +215,9 @@ def say_what_to_run(study: Study) -> None:
 # ----------------------------------------------------------------------------------------------- results
 
 
-def write_results(study: Study, json: bool = False, mix: PatternMix | None = None) -> None:
+def write_results(
+    study: Study, json: bool = False, mix: PatternMix | None = None, cite: bool = False
+) -> None:
     """The page and the table, and what they say; under another mix of patterns too."""
     from absentia.app import report
 
@@ -206,7 +234,7 @@ def write_results(study: Study, json: bool = False, mix: PatternMix | None = Non
     for sentence in recommendation.details:
         say(escape_text(sentence))
     learning = results.learning_curve
-    for sentence in learning.sentences if learning else ():
+    for sentence in (*(learning.sentences if learning else ()), *results.at_size):
         say(escape_text(sentence))
     out.print(_ranking_table(comparison))
     if weighted is not None:
@@ -216,6 +244,8 @@ def write_results(study: Study, json: bool = False, mix: PatternMix | None = Non
     say_paths(page=page.resolve(), table=table)
     if recommendation.command:
         say(f"next:  {escape_text(recommendation.command)}")
+    if cite:
+        say_what_to_cite(*(study.data.task.find(name).make() for name in study.design.methods))
     return None
 
 
@@ -239,6 +269,7 @@ def _as_json(comparison: Comparison) -> dict[str, Any]:
         "groups": comparison.study.data.data.n_groups,
         "methods": table.where(table.notna(), None).to_dict("records"),
         "learning curve": results.learning_curve,
+        "at size": list(results.at_size),
         "page": str(comparison.study.folder / PAGE),
     }
     if weighted is not None:

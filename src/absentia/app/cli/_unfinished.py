@@ -16,8 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 if TYPE_CHECKING:
     from absentia.core import Array
     from absentia.data import ChunkedTable
@@ -80,6 +78,8 @@ class Unfinished:
 
     def compute(self, name: str, table: ChunkedTable) -> Array:
         """All rows of a table in chunks, of which those of chunks that are done are not made again."""
+        import numpy as np
+
         place = self.folder / f"scores-{name.encode().hex()[:100]}"
         marks, values = place.with_suffix(".done"), place.with_suffix(".npy")
         done = marks.stat().st_size if marks.exists() else 0

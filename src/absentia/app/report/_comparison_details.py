@@ -296,7 +296,7 @@ def _make_learning_curve_section(results: ComparisonResults) -> Section | None:
         fill("<span>{} {}</span>", draw_swatch(f"c{i} d0"), curve.method) for i, curve in enumerate(shown)
     ]
     blocks = [
-        sentences(curve.sentence for curve in shown),
+        sentences([*(curve.sentence for curve in shown), *results.at_size]),
         fill('<p class="legend">{}</p>', keys),
         make_scrollable(_draw_samples(fmt, shown, results.n_samples), "Chart over training samples"),
         note(get_words("comparison.learning-curve.curves")),

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ _NARROW_SPACE = "\u202f"
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def format_number(value: float | None) -> str:
+def format_number(value: Any) -> str:
     """Write a float with three significant digits (``0.0123``, ``1.23×10⁷``), an integer with all."""
     if value is None or not math.isfinite(value):
         return DASH

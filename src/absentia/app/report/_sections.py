@@ -38,7 +38,7 @@ from absentia.app.report._page import (
 )
 from absentia.core import Array
 from absentia.core.linalg import invert_permutation
-from absentia.core.svg import Markup, fill
+from absentia.core.svg import Markup, draw_runs, fill
 from absentia.methods.inspection import Absence
 from absentia.methods.prediction import Regions
 
@@ -183,15 +183,8 @@ def _draw_strip(name: str, seen: Array) -> Markup:
         '<svg class="strip" role="img" aria-label="{}" viewBox="0 0 {} 1" '
         'preserveAspectRatio="none"><path d="{}"/></svg><div class="tally"><b>{}</b> <span>{}</span></div>'
     )
-    share, path = format_percent(count, n), _draw_runs(seen)
+    share, path = format_percent(count, n), draw_runs(seen)
     return fill(template, name, shorten(name, 20), label, str(n), path, share, total)
-
-
-def _draw_runs(seen: Array) -> str:
-    """Path of unit height over each stretch of True."""
-    padded = np.concatenate([[False], seen, [False]]).astype(np.int8)
-    starts, stops = (np.flatnonzero(np.diff(padded) == step).tolist() for step in (1, -1))
-    return "".join(f"M{a} 0h{b - a}v1h-{b - a}z" for a, b in zip(starts, stops, strict=True))
 
 
 def _make_presence_table(patterns: _Patterns, names: Sequence[str]) -> Markup:

@@ -50,7 +50,8 @@ class Design:
     `leave_one_group_out` every group of samples is a fold, whatever `cv`, and there is one repeat; so there
     is of data with times, of which `cv` blocks are held out, as far as there is enough before them.  What
     only the page tells (`title`, `command`, `call`, `equivalence`) changes no trial, nor do limits; `call`
-    names the data and the labels as other commands take them.
+    names the data and the labels as other commands take them.  Where the data were drawn from more samples,
+    there are `n_samples`, and the `finalists` also learn from fewer and from nearly all.
     """
 
     methods: tuple[str, ...]
@@ -75,6 +76,8 @@ class Design:
     remarks: tuple[str, ...] = ()
     learning_curve: bool = False
     leave_one_group_out: bool = False
+    n_samples: int = 0
+    finalists: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -84,11 +87,11 @@ class Design:
             raise ValueError(f"hide is a share between 0 and 1, not {self.hide!r}")
         if self.mechanism not in _MECHANISMS:
             raise ValueError(f"mechanism is one of {', '.join(_MECHANISMS)}, not {self.mechanism!r}")
-        counts = {"repeats": 1, "cv": 2, "seed": 0, "repeats_of_views": 0}
+        counts = {"repeats": 1, "cv": 2, "seed": 0, "repeats_of_views": 0, "n_samples": 0}
         whole = [(name, getattr(self, name), least) for name, least in counts.items()]
         whole += [(f"repeats_of {method}", count, 1) for method, count in self.repeats_of.items()]
         for name, value, least in whole:
-            most = math.inf if name == "seed" else _MAX_REPEATS
+            most = math.inf if name in ("seed", "n_samples") else _MAX_REPEATS
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
                 raise ValueError(f"{name} is a whole number of {least} or more, not {_shown(value)}")
         if not all(0 < rate < 1 for rate in self.rates):
@@ -101,7 +104,8 @@ class Design:
     def _check_types(self) -> None:
         """Refuse what is not a text or a number where it is to be."""
         texts = [self.data, self.title, self.command, self.call, self.mechanism, self.metric or ""]
-        lists = (self.methods, self.completers, self.remarks, self.left_out, self.left_out.values())
+        lists: Any = (self.methods, self.completers, self.remarks, self.finalists, self.left_out)
+        lists = (*lists, self.left_out.values())
         for name in ("learning_curve", "leave_one_group_out"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} is true or false, not {_shown(getattr(self, name))}")
@@ -110,6 +114,7 @@ class Design:
                 raise ValueError(f"{_shown(text)} is no text")
         if not self.methods:
             raise ValueError("methods are none")
+        value: Any
         limits = [value for value in (self.time_limit, self.memory_limit) if value is not None]
         for value in (self.hide, self.equivalence, *self.rates, *limits):
             huge = isinstance(value, int) and abs(value) > sys.float_info.max
@@ -143,8 +148,9 @@ def load_design(folder: Path) -> Design:
     if path.exists() and not path.is_file():  # a pipe would be waited for
         raise FileError(f"{path}: is no regular file; give the command again")
     try:
-        content = json.loads(path.read_bytes())
-        lists = {key: tuple(content[key]) for key in ("methods", "rates", "completers", "remarks")}
+        content = {"finalists": [], **json.loads(path.read_bytes())}  # folders of before have none
+        names = ("methods", "rates", "completers", "remarks", "finalists")
+        lists = {key: tuple(content[key]) for key in names}
         if any(isinstance(content[key], str) for key in lists):
             raise ValueError(f"{', '.join(lists)} are lists")
         if not all(isinstance(content[key], dict) for key in ("repeats_of", "left_out")):
@@ -184,7 +190,7 @@ class Expansion:
         if self.data.kind == "completion":
             return list(self._completions(design.methods, design.repeats, (design.hide, *design.rates)))
         beside = self._completions(design.completers, design.repeats_beside, (design.hide,))
-        learning = [*self._train_shares(), *self._presence_shares()] if design.learning_curve else []
+        learning = [*self._train_shares(), *(self._presence_shares() if design.learning_curve else ())]
         return [*self._predictions(), *self._views(), *self._curves(), *learning, *beside]
 
     def _predictions(self) -> Iterator[Trial]:
@@ -226,7 +232,8 @@ class Expansion:
     def _train_shares(self) -> Iterator[Trial]:
         """Methods that learn from a share of the training samples."""
         for method in curve_methods(self.data, self.design):
-            for repeat in range(min(self.design.repeats_for(method), _TRAIN_REPEATS)):
+            most = _TRAIN_REPEATS if self.design.learning_curve else 1
+            for repeat in range(min(self.design.repeats_for(method), most)):
                 for fold, share in product(range(self._n_folds), _TRAIN_SHARES):
                     yield self._trial("train", method, repeat, fold, share=share)
 
@@ -294,11 +301,15 @@ def hash_arrays(*arrays: Array) -> str:
 
 
 def curve_methods(data: TaskData, design: Design) -> list[str]:
-    """What learning curves are of: the default, else the first method that was named; and the simplest."""
+    """What learning curves are of: the default, else the first method that was named; the simplest;
+    and finalists.
+    """
+    if not design.learning_curve:
+        return list(design.finalists)
     simplest, default = data.task.simplest, data.task.default_method
     others = [method for method in design.methods if method != simplest]
     first = [default] if default in others else others[:1]
-    return [*first, simplest]
+    return list(dict.fromkeys([*first, simplest, *design.finalists]))
 
 
 def draw_training_part(data: TaskData, train: Array, share: float, seed: Sequence[int]) -> Array:

@@ -18,7 +18,19 @@ from absentia.experiment.comparison._design import (
     load_design,
     make_plan,
 )
-from absentia.experiment.comparison._summary import ComparisonSummary, costs_of, weigh_patterns
+from absentia.experiment.comparison._size import (
+    FULL_FIT_SECONDS,
+    FullFit,
+    choose_finalists,
+    describe_size,
+    make_full_trials,
+)
+from absentia.experiment.comparison._summary import (
+    ComparisonSummary,
+    costs_of,
+    describe_order,
+    weigh_patterns,
+)
 from absentia.experiment.comparison._trial import RecordChecker, TrialPerformer
 from absentia.experiment.engine import Limits, Pool, Record, Records, Run, Trial, run
 from absentia.experiment.pattern_mix import MixScores, PatternMix
@@ -90,6 +102,7 @@ class Study:
         self.design = replace(design, metric=metric, data=data.hash)
         self.folder = Path(folder)
         self.records = Records(self.folder, RecordChecker(data))
+        self.whole: TaskData | None = None  # the samples that `data` were drawn from
 
     def save(self) -> None:
         """Write what every process of this study reads."""
@@ -172,6 +185,21 @@ class Study:
         self.__dict__.pop("trials", None)
         self.save()
 
+    def fit_finalists(self, pool: Pool, tell: Any = lambda record: None) -> None:
+        """Of very many samples: methods that lead on some learn from fewer, and from nearly all."""
+        if self.whole is None or self.data.kind == "completion":
+            return
+        self.design = replace(self.design, finalists=choose_finalists(self.results()))
+        self.__dict__.pop("trials", None)
+        self.save()
+        self.run(self.outstanding().todo, pool, tell)
+        full = make_full_trials(self.data, self.design)
+        found = self.records.of(full)
+        limits = replace(self.design.limits, seconds=self.design.time_limit or FULL_FIT_SECONDS)
+        fit = FullFit(self.whole, len(self.data.data), self.design.seed)
+        left = [trial for trial in full if not _is_settled(found.get(trial.hash), limits, False)]
+        run(left, Run(self.records, fit, limits, tell), Pool(1))
+
     def measured_seconds(self) -> dict[str, float]:
         """Median of the CPU seconds that fits of a method have taken, of those that are recorded."""
         by_method: dict[str, list[Record]] = {}
@@ -186,8 +214,12 @@ class Study:
         """What the records that are there say."""
         found, kinds = self.records.of(self.trials), self._kinds
         beside = [record for record in found.values() if record.trial["kind"] not in kinds]
+        summary = self._summarise(found)
+        full = self.records.of(make_full_trials(self.data, self.design)).values()
+        order = describe_order(summary) if self.data.kind != "completion" else []
         return replace(
-            self._summarise(found).results(),
+            summary.results(),
+            at_size=describe_size(self.design, len(self.data.data), full, self.metric, order),
             completion=self._beside(beside) if self.design.completers else None,
             done=len(found),
             wanted=len(self.trials),

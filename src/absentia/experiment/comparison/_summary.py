@@ -18,7 +18,14 @@ from absentia.experiment.comparison._design import Design, count_folds, curve_me
 from absentia.experiment.comparison._expectation import PRIORS, expect_differences
 from absentia.experiment.comparison._recommendation import Evidence, recommend, write_command, write_script
 from absentia.experiment.engine import Record
-from absentia.experiment.learning_curve import Judged, LearningCurve, make_sample_curve, make_view_curve
+from absentia.experiment.learning_curve import (
+    Judged,
+    LearningCurve,
+    ViewCurve,
+    describe_lead,
+    make_sample_curve,
+    make_view_curve,
+)
 from absentia.experiment.pattern_mix import JudgedSamples, MixScores, PatternMix, count_patterns, weigh_mix
 from absentia.experiment.results import (
     ComparisonResults,
@@ -231,7 +238,7 @@ class ComparisonSummary:
             views=worth,
             views_with=self.simplest if worth else "",
             curves=list(_make_curves(self)),
-            learning_curve=_make_learning_curve(self) if self.design.learning_curve else None,
+            learning_curve=_make_learning_curve(self) if curve_methods(self.data, self.design) else None,
             classes=[str(name) for name in self.data.classes],
             confusion=_count_confusions(self),
             done=len(self.records),
@@ -403,17 +410,9 @@ def _make_learning_curve(summary: ComparisonSummary) -> LearningCurve:
     n = len(data.data)
     judged = Judged(summary.metric, n, summary.share, summary.equivalence)
     methods = curve_methods(data, design)
-    samples = []
-    for method in methods:
-        parts = [r for r in summary.of_kind("train") if r.trial["method"] == method]
-        sizes = {
-            float(np.mean([r.result["n_train"] for r in some])): _scores_by_fold(some, summary.metric.name)
-            for some in _group_by_share(parts)
-        }
-        sizes[n * (1 - 1 / count_folds(data, design))] = summary.folds(method, summary.metric)
-        samples.append(make_sample_curve(method, _drop_empty(sizes), judged))
-    views = []
-    for v, view in enumerate(data.data.names):
+    samples = [make_sample_curve(method, _scores_by_size(summary, method), judged) for method in methods]
+    views: list[ViewCurve] = []
+    for v, view in enumerate(data.data.names if design.learning_curve else ()):
         have, spare = int(data.data.observed[:, v].sum()), len(find_spare_cells(data.data, view))
         counts = {
             have - spare + float(round(some[0].trial["share"] * spare)): _scores_by_fold(
@@ -424,6 +423,30 @@ def _make_learning_curve(summary: ComparisonSummary) -> LearningCurve:
         counts[float(have)] = summary.folds(methods[0], summary.metric)
         views.append(make_view_curve(view, _drop_empty(counts), n - have, judged))
     return LearningCurve(summary.metric, tuple(samples), tuple(views))
+
+
+def _scores_by_size(summary: ComparisonSummary, method: str) -> dict[float, _Folds]:
+    """Scores by repeat and fold, by how many samples were learned from."""
+    parts = [r for r in summary.of_kind("train") if r.trial["method"] == method]
+    sizes = {
+        float(np.mean([r.result["n_train"] for r in some])): _scores_by_fold(some, summary.metric.name)
+        for some in _group_by_share(parts)
+    }
+    n, n_folds = len(summary.data.data), count_folds(summary.data, summary.design)
+    return _drop_empty({**sizes, n * (1 - 1 / n_folds): summary.folds(method, summary.metric)})
+
+
+def describe_order(summary: ComparisonSummary) -> list[str]:
+    """Whether the first of the finalists would stay ahead of the others with all samples that there are."""
+    first, *others = summary.design.finalists or ("",)
+    judged = Judged(summary.metric, len(summary.data.data), summary.share, summary.equivalence)
+    curve = _scores_by_size(summary, first)
+    return [
+        describe_lead(
+            (first, curve), (other, _scores_by_size(summary, other)), judged, summary.design.n_samples
+        )
+        for other in others
+    ]
 
 
 def _group_by_share(records: Sequence[Record]) -> list[list[Record]]:
@@ -466,7 +489,7 @@ _HIDDEN_WORDS = {
 
 
 _DECISION_WORDS = {
-    "balanced": "the class with the largest probability over its frequency in training",
+    "balanced": "the class with the largest probability over what it is on average, or over its frequency",
     "accuracy": "the most probable class",
     "costs": "the class of least expected cost",
 }

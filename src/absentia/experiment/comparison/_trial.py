@@ -72,10 +72,11 @@ def perform_trial(key: Mapping[str, Any], data: TaskData) -> dict[str, Any]:
         train = draw_training_part(data, train, key["share"], [key["seed"], key["repeat"], key["fold"]])
     elif key["kind"] == "presence":
         data = _with_fewer_present(key, data, train)
-    return _predict(key, data, train, test)
+    return learn_and_score(key, data, train, test)
 
 
-def _predict(key: Mapping[str, Any], data: TaskData, train: Array, test: Array) -> dict[str, Any]:
+def learn_and_score(key: Mapping[str, Any], data: TaskData, train: Array, test: Array) -> dict[str, Any]:
+    """The result of a method that learns from the positions `train` and is judged on `test`."""
     task, y = data.task, data.targets
     said = _learn_and_predict(key, data, train, test)
     if not np.isfinite(said.values.astype(float)).all():
@@ -156,7 +157,10 @@ class RecordChecker:
         if key["kind"] == "views":
             _check_scores(task, result.get("nothing"), "nothing")
         elif key["kind"] == "train":
-            self._check_n_train(result.get("n_train"))
+            _check_count(result.get("n_train"), "n_train", len(self.data.data) - 1)
+        elif key["kind"] == "full":
+            for name in ("n_train", "n_test"):
+                _check_count(result.get(name), name, key["samples"])
         elif key["kind"] == "predict":
             self._check_predictions(key, result)
         elif key["kind"] == "complete":
@@ -176,10 +180,6 @@ class RecordChecker:
         if predicted is None or not task.check_predictions(predicted, width):
             raise ValueError("predicted is not an answer for each sample that was held out")
 
-    def _check_n_train(self, n_train: Any) -> None:
-        if type(n_train) is not int or not 0 < n_train < len(self.data.data):
-            raise ValueError(f"n_train is {_shown(n_train)}; a number of samples is wanted")
-
     def _check_completion(self, key: Mapping[str, Any], result: Mapping[str, Any]) -> None:
         hidden = result.get("hidden")
         if type(hidden) is not int or not 0 < hidden <= self.data.data.observed.sum():
@@ -197,6 +197,11 @@ def _check_scores(task: Task, scores: Any, where: str) -> None:
             raise ValueError(
                 f"{where} {metric.name!r} is {_shown(value)}; a number from {least:g} to {most:g} is wanted"
             )
+
+
+def _check_count(value: Any, name: str, most: int) -> None:
+    if type(value) is not int or not 0 < value <= most:
+        raise ValueError(f"{name} is {_shown(value)}; a number of samples is wanted")
 
 
 def _is_number(value: Any) -> bool:

@@ -34,6 +34,8 @@ class Entry:
         are ranked.
     max_samples : int or None
         How many samples it takes in reasonable time and memory, where that is few.
+    forms_kernels : bool
+        Whether it makes whole kernels of those that come as factors.
     default : bool
         Whether it is the method of its family if none is named.
     baseline : bool
@@ -58,6 +60,7 @@ class Entry:
     without: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
     max_samples: int | None = None
+    forms_kernels: bool = False
     default: bool = False
     baseline: bool = False
     compared: tuple[str, ...] = ()

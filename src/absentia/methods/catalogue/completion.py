@@ -39,7 +39,7 @@ ENTRIES: tuple[Entry, ...] = (
         "svt",
         "completion:SVTFill",
         "views that share a few directions; kernels side by side have low rank",
-        cannot="take many thousands of samples: kernels are formed",
+        cannot="take many thousands of samples whose kernels are not given by factors",
         max_samples=5000,
     ),
     _compared_completer(
@@ -58,6 +58,7 @@ ENTRIES: tuple[Entry, ...] = (
         cannot="keep observed values, or stay positive semidefinite",
         fixed={"solver": "descent"},
         without=("ridge", "rounds"),
+        forms_kernels=True,
         max_samples=10,  # too slow to be tried unless it is named
     ),
     _compared_completer(
@@ -83,6 +84,7 @@ ENTRIES: tuple[Entry, ...] = (
         cannot="take thousands of samples: time grows with their cube",
         fixed={"covariance": "full"},
         without=("n_components", "center", "dtype"),
+        forms_kernels=True,
         max_samples=2000,
         aliases=("FC-MKMC",),
     ),
@@ -105,6 +107,7 @@ ENTRIES: tuple[Entry, ...] = (
         "views alike in who resembles whom; a classic to compare with",
         cannot=_CANNOT_TAKE_MANY,
         fixed={"variant": "ht"},
+        forms_kernels=True,
         max_samples=500,
         aliases=("MKC-embd-ht",),
     ),
@@ -114,6 +117,7 @@ ENTRIES: tuple[Entry, ...] = (
         "mkc-ht for views whose kernels themselves are alike",
         cannot="take more than hundreds of samples, or repeat itself exactly in another order",
         fixed={"variant": "app"},
+        forms_kernels=True,
         max_samples=500,
     ),
     _compared_completer(
@@ -123,6 +127,7 @@ ENTRIES: tuple[Entry, ...] = (
         cannot=_CANNOT_TAKE_MANY,
         fixed={"variant": "sdp"},
         without=("c1", "c3"),
+        forms_kernels=True,
         max_samples=500,
     ),
 )

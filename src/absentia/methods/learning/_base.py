@@ -12,13 +12,14 @@ the answer is that part the method's, the rest the prior's.
 
 A class is decided from probabilities by ``decision_``, weights or costs: the most probable class, unless a
 parameter ``decision`` or :meth:`Classifier.set_decision` says otherwise; without probabilities, the class
-with the largest score.  With p_k the probability of class k and f_k its frequency in training,
+with the largest score.  With p_k the probability of class k and m_k the mean of what is said of training
+samples left out (``loo_proba_``), or, of classifiers that do not tell, its frequency in training,
 
 =====================  =====================================  ==============================================
 what counts            predicted class                        kept in ``decision_``
 =====================  =====================================  ==============================================
 accuracy               argmax_k p_k                           weights (classes,), all 1
-balanced accuracy      argmax_k p_k / f_k                     weights (classes,), 1 / f_k
+balanced accuracy      argmax_k p_k / m_k                     weights (classes,), 1 / m_k
 costs of mistakes      argmin_j sum_k p_k cost[k, j]          costs (classes, classes), true x predicted
 =====================  =====================================  ==============================================
 
@@ -27,6 +28,7 @@ Of equals the more frequent class is taken, of equal costs the more probable one
 """
 
 from abc import ABC, abstractmethod
+from math import fsum
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -54,6 +56,7 @@ from absentia.methods.learning._inputs import (
 
 _LOW_COVERAGE = 0.01  # share of what was learned below which answers are shrunk to the prior
 _TIE = 1e-9
+_LEAST_LEVEL = 1e-3  # times a frequency: what is said of a class is on average no less
 
 
 def shrink_to_prior(coverage: Array, values: Array, prior: Any) -> Array:
@@ -129,6 +132,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
     classes_: Array
     decision_: Array  # weights (classes,), or costs (classes, classes)
     _frequencies: Array  # of the classes (classes,), by the weights that probabilities were learned with
+    _levels: Array  # of the classes (classes,): what a probability is divided by for balanced accuracy
     _calibration: Calibration | None  # what turns scores into probabilities
     _own_probabilities = False  # whether :meth:`_predict_proba` is its own, without calibration
 
@@ -171,9 +175,13 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         self.classes_, self._prior = labels.classes, labels.prior
         learned = (weight if self._own_probabilities else labels.weight) * X.observed.any(axis=1)
         counts = np.array([learned[labels.codes == k].sum() for k in range(len(labels.classes))])
-        self._frequencies = counts / counts.sum()
+        self._frequencies = self._levels = counts / counts.sum()
         self.set_decision(getattr(self, "decision", "accuracy"))
+        self.__dict__.pop("loo_proba_", None)  # of a fit before
         self._fit_samples(X, labels.codes, weight)
+        if hasattr(self, "loo_proba_"):
+            self._levels = _mean_proba(self.loo_proba_, learned, self._frequencies)
+            self.set_decision(getattr(self, "decision", "accuracy"))
         with limit_threads_if_small(len(X)):
             wanted = self._offers_probabilities() and not self._own_probabilities
             self._calibration = calibrate(self, X, labels) if wanted else None
@@ -224,11 +232,13 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         Parameters
         ----------
         decision : "balanced", "accuracy", dict of dicts, DataFrame or array
-            Largest probability over frequency, largest probability, or least expected cost: costs of
-            mistakes are ``costs[true][predicted]``, a table with true classes as rows, or an array of shape
+            Largest probability over its mean among samples left out (over the frequency, where that is not
+            known), largest probability, or least expected cost: costs of mistakes are
+            ``costs[true][predicted]``, a table with true classes as rows, or an array of shape
             (n_classes, n_classes) in the order of ``classes_``.
         """
-        self.decision_ = _make_decision(decision, self.classes_, self._frequencies)
+        levels = getattr(self, "_levels", self._frequencies)  # of models of before there are none
+        self.decision_ = _make_decision(decision, self.classes_, levels)
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -268,12 +278,21 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         return {}
 
 
-def _make_decision(decision: Any, classes: Array, frequencies: Array) -> Array:
+def _mean_proba(proba: Array, weight: Array, frequencies: Array) -> Array:
+    """Mean of the probabilities (n, classes) of samples that have weight, whatever their order."""
+    told = np.flatnonzero((weight > 0) & np.isfinite(proba).all(axis=1))
+    if not len(told):
+        return frequencies
+    totals = [fsum(column) for column in (proba[told] * weight[told, None]).T]
+    return np.maximum(np.array(totals) / fsum(weight[told]), _LEAST_LEVEL * frequencies)
+
+
+def _make_decision(decision: Any, classes: Array, levels: Array) -> Array:
     """Weights (classes,) or costs (classes, classes) of a rule: "balanced", "accuracy", or costs."""
     if isinstance(decision, str):
         if decision not in ("balanced", "accuracy"):
             raise ValueError(f"decision must be 'balanced', 'accuracy' or costs, not {decision!r}")
-        balanced = (1 + _TIE * frequencies) / frequencies
+        balanced = (1 + _TIE * levels) / levels
         return balanced if decision == "balanced" else np.ones(len(classes))
     costs = align_costs(decision, classes)
     return costs - _TIE * costs.max() * np.eye(len(classes))

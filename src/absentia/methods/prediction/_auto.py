@@ -237,9 +237,9 @@ class AutoClassifier(WeightedMembers, CompositeClassifier):
         Of candidates by name whose kernel is not part of the name; ``"precomputed"`` says that kernels
         will come.
     decision : {"balanced", "accuracy"}, dict of dicts or DataFrame, default "balanced"
-        The class of largest probability divided by its frequency, so that rare classes count as much as
-        others; the most probable class; or that of least expected cost, of costs of mistakes
-        ``decision[true][predicted]``.  Probabilities themselves are not changed.
+        The class of largest probability divided by its mean among samples left out, so that rare classes
+        count as much as others; the most probable class; or that of least expected cost, of costs of
+        mistakes ``decision[true][predicted]``.  Probabilities themselves are not changed.
     class_weight : dict, "balanced" or None
         Factor on the samples' weights by class.
     random_state : int, Generator, RandomState or None

@@ -3,9 +3,10 @@
 A trial draws 60 % of every class for training, or as many as the design's ``train`` says, takes
 round(ratio * views) views away from every sample, of training and test alike, makes kernels (centred, unit
 diagonal) of what is left, chooses C by cross-validation on training samples, and scores the share of test
-samples that are right, in per cent.
+samples that are right, in per cent.  Of more than the design's ``samples`` so many are drawn first.
 What is absent is gone before the first mean or kernel is computed.  Only a method in the paper's own form
-(``paper_form``) gets the complete kernels of the training samples, and a mask beside them.
+(``paper_form``) and the authors' demonstration (:data:`_DEMONSTRATION`) get the complete kernels of the
+training samples, and a mask beside them.
 
 Data are one table of features, of which 20 Gaussian kernels are made as the design's ``spacing`` says,
 factors of kernels (``view_...`` in the file), or kernels (``K``, views x samples x samples), with classes
@@ -27,7 +28,7 @@ from absentia.files import FileError
 from absentia.papers._simulated import make_width_views
 from absentia.papers.protocols import Protocol, make_method
 
-_COSTS = tuple(2.0**k for k in (-1, 1, 3, 5, 7))
+_LAST_POWER, _FIRST_POWER = 7, -1  # C is chosen among powers of two
 _LAMBDAS = (0.5, 8.0, 128.0)
 _TRAIN_SHARE = 0.6  # of every class
 #: Widths of 20 Gaussian kernels, in equal ratios or in equal steps.
@@ -35,7 +36,11 @@ _SPACINGS: Mapping[str, Literal["log", "linear"]] = {"ratios": "log", "steps": "
 
 #: Completion first, then multiple kernel learning.
 _FILLS = {"MF-MKL": "MeanFill", "EM-MKL": "EMFill", "SVT-MKL": "SVTFill"}
-_LEARNER = "MKLClassifier"
+_LEARNER, _ABSENT = "MKLClassifier", "AbsentMKLClassifier"
+#: C-AMKL learned under the mask and scored by eq. 32, whose one vector of coefficients knows no weights of
+#: kernels and reads absent views of training samples: as in the authors' repository,
+#: github.com/xinwangliu/Absent-Multiple-Kernel-Learning-Algorithms, but on test samples.
+_DEMONSTRATION = "C-AMKL, demonstration"
 
 _Data = Views | KernelViews
 _Options = dict[str, float]
@@ -78,7 +83,7 @@ def _perform(key: Mapping[str, Any]) -> dict[str, Any]:
     with warnings.catch_warnings(action="ignore"):
         problem = _make_problem(key)
         known, new = _select_input(key, problem)
-        mask = problem.keep[problem.train] if key["parameters"].get("paper_form") else None
+        mask = problem.keep[problem.train] if _reads_absent(key) else None
         y = problem.y[problem.train]
         best = _select_options(key, known, y, mask)
         right = _predict(key, best, known, y, mask, new) == problem.y[problem.test]
@@ -96,6 +101,9 @@ def _make_problem(key: Mapping[str, Any]) -> _Problem:
     """All methods of a repeat see the same split, and at the same ratio the same mask."""
     name, seed = key["data"], [key["seed"], key["repeat"]]
     data, y = _load_classes(name)
+    if len(y) > key.get("samples", len(y)):
+        drawn = np.sort(np.random.default_rng(seed).permutation(len(y))[: key["samples"]])
+        data, y = _take_samples(data, drawn, drawn), y[drawn]
     train, test = _split(y, key.get("train"), np.random.default_rng(seed))
     if isinstance(data, Views) and data.n_views == 1:
         if key.get("spacing") not in _SPACINGS:
@@ -142,6 +150,11 @@ def _take_samples(data: _Data, rows: np.ndarray, columns: np.ndarray) -> _Data:
 # --------------------------------------------------------------------------------------- the methods
 
 
+def _reads_absent(key: Mapping[str, Any]) -> bool:
+    """Whether the method gets complete kernels of training samples, and a mask."""
+    return key["method"] == _DEMONSTRATION or bool(key["parameters"].get("paper_form"))
+
+
 def _select_input(key: Mapping[str, Any], problem: _Problem) -> tuple[_Data, _Data]:
     """What a method learns from and what it predicts, completed if it starts with that.
 
@@ -149,7 +162,7 @@ def _select_input(key: Mapping[str, Any], problem: _Problem) -> tuple[_Data, _Da
     """
     if key["method"] == "MMAFClassifier":
         return problem.features()
-    if key["parameters"].get("paper_form"):
+    if _reads_absent(key):
         return problem.complete()
     known, new = problem.observed()
     if key["method"] in _FILLS:
@@ -159,11 +172,15 @@ def _select_input(key: Mapping[str, Any], problem: _Problem) -> tuple[_Data, _Da
 
 
 def _option_grid(key: Mapping[str, Any]) -> Iterator[_Options]:
-    """What is chosen between: C, and lambda where it does more than rescale C."""
+    """What is chosen between: C, and lambda where it does more than rescale C and is not given.
+
+    C is a power of two; the design's ``power_step`` says whether every one, or every other as by default.
+    """
     given = key["parameters"]
-    two_steps = given.get("two_step") or given.get("paper_form")
+    two_steps = (given.get("two_step") or given.get("paper_form")) and "lam" not in given
     lambdas = _LAMBDAS if two_steps and given.get("formulation") == "penalized" else (None,)
-    for C, lam in itertools.product(_COSTS, lambdas):
+    powers = range(_FIRST_POWER, _LAST_POWER + 1, key.get("power_step", 2))
+    for C, lam in itertools.product((2.0**power for power in powers), lambdas):
         yield {"C": C} if lam is None else {"C": C, "lam": lam}
 
 
@@ -192,6 +209,11 @@ def _predict(
     new: _Data,
 ) -> np.ndarray:
     """Classes of new samples."""
+    if key["method"] == _DEMONSTRATION:
+        assert mask is not None
+        assert isinstance(known, KernelViews)
+        assert isinstance(new, KernelViews)
+        return _predict_unmasked(option, known, y, mask, new)
     filled = key["method"] in _FILLS
     name, parameters = (_LEARNER, {}) if filled else (key["method"], key["parameters"])
     machine = make_method(name, {**parameters, **option}, key["seed"])
@@ -199,4 +221,19 @@ def _predict(
     return machine.fit(known, y, **more).predict(new)
 
 
-AMKL_PROTOCOL = Protocol(_perform, methods={word: (fill, _LEARNER) for word, fill in _FILLS.items()})
+def _predict_unmasked(
+    option: _Options, known: KernelViews, y: np.ndarray, mask: np.ndarray, new: KernelViews
+) -> np.ndarray:
+    """Classes by :data:`_DEMONSTRATION`."""
+    machine = make_method(_ABSENT, {"formulation": "convex", **option}).fit(known.hide(mask), y)
+    scores = np.tile(machine.bias_, (len(new), 1))
+    for v, name in enumerate(new.names):
+        scores[new.observed[:, v]] += new.operator(name) @ np.ascontiguousarray(machine.dual_coef_.T)
+    best = scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(int)
+    return np.asarray(machine.classes_[best])
+
+
+AMKL_PROTOCOL = Protocol(
+    _perform,
+    methods={word: (fill, _LEARNER) for word, fill in _FILLS.items()} | {_DEMONSTRATION: (_ABSENT,)},
+)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import CVKT, metrics
-from absentia.methods.completion.cvkt._descent import _AlignmentProblem
+from absentia.methods.completion.cvkt._descent import DescentOptions, _AlignmentProblem, _heldout_error
 from conftest import random_problem
 from helpers.alignment import alignment, closed_form, random_features
 from helpers.cvkt_problems import DIGITS, published
@@ -74,3 +74,46 @@ def test_descent_reproduces_the_published_digits(data_folder, level, paper):
     starts = [CVKT(solver="descent", n_landmarks=0.4, rank=0.2, random_state=s) for s in range(4)]
     reached = np.mean([metrics.are(truth, cvkt.fit_transform(kv), keep) for cvkt in starts])
     assert reached == pytest.approx(paper, abs=0.025)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", [0, 4])
+def test_the_start_of_the_authors_ends_at_the_same_error(data_folder, level):
+    truth, keep, kv = published(data_folder, DIGITS, level)
+    descent = {"solver": "descent", "n_landmarks": 0.4, "rank": 0.2}
+    ours, theirs = (
+        [
+            metrics.are(truth, CVKT(random_state=s, init=init, **descent).fit_transform(kv), keep)
+            for s in range(4)
+        ]
+        for init in ("normal", "uniform")
+    )
+    assert np.mean(theirs) == pytest.approx(np.mean(ours), abs=0.005)
+
+
+def test_the_first_step_is_taken_from_the_draw_that_was_asked_for():
+    Psi, K = random_features(np.random.default_rng(3))
+    problem = _AlignmentProblem.of(Psi, K)
+    for init, draw in {"normal": "standard_normal", "uniform": "random"}.items():
+        U = getattr(np.random.default_rng(7), draw)((Psi.shape[1], 4))
+        after = problem._step(problem.evaluate(U / np.linalg.norm(U)))
+        run = problem.maximize(4, np.random.default_rng(7), n_iter=1, init=init)
+        np.testing.assert_array_equal(run.state.U, after.U)
+
+
+def test_the_start_is_a_parameter_of_the_estimator_and_also_of_what_is_chosen_by_hiding(rng):
+    kv = random_problem()
+    descent = {"solver": "descent", "n_landmarks": 0.4, "rank": 0.4, "n_iter": 3}
+    done = {i: CVKT(init=i, **descent).fit_transform(kv).to_dense() for i in ("normal", "uniform")}
+    np.testing.assert_array_equal(CVKT(**descent).fit_transform(kv).to_dense(), done["normal"])
+    assert np.abs(done["uniform"] - done["normal"]).max() > 1e-3
+    Psi, K = random_features(rng)
+    one, other = (
+        _heldout_error(
+            Psi, K, 0.4, np.arange(5), DescentOptions(None, None, 3, init), np.random.default_rng(0)
+        )
+        for init in done
+    )
+    assert abs(one - other) > 1e-6
+    with pytest.raises(ValueError, match="init must be 'normal' or 'uniform'"):
+        CVKT(init="zeros").fit(kv)

@@ -240,7 +240,7 @@ def test_sums_are_those_of_one_sample_after_the_other(monkeypatch, n_views, comm
     assert [i for rows, _ in parts for i in range(90)[rows]] == list(range(90))
     WA = np.concatenate([part for _, part in parts])
     np.testing.assert_allclose(WA, slow_visibility.products(sees, E, extra, W), rtol=1e-11, atol=1e-11)
-    solved = visible.solver(E, extra)(F)
+    solved = visible.solver(E, extra)(F.copy())
     np.testing.assert_allclose(solved, slow_visibility.solutions(sees, E, extra, F), rtol=1e-9, atol=1e-11)
 
 
@@ -262,7 +262,7 @@ def test_single_precision_stays_single_outside_the_sums():
     visible = _Visibility.of(sees)
     single = W.astype(np.float32)
     assert {part.dtype for _, part in visible.products(E, extra, single)} == {np.dtype(np.float32)}
-    solved = visible.solver(E, extra)(single)
+    solved = visible.solver(E, extra)(single.copy())
     assert solved.dtype == np.float32
     wanted = slow_visibility.solutions(sees[visible.order], E, extra, single.astype(np.float64))
     np.testing.assert_allclose(solved, wanted, rtol=1e-4, atol=1e-5)

@@ -6,9 +6,11 @@ the view and another one, subscript c for centred,
 
     maximise  A(U) = <K_c, Psi_c U U' Psi_c'> / |K_c| |Psi_c U U' Psi_c'|   over |U| = 1     (Eq. 4)
 
-from a random start, and take ``Psi U U' Psi'`` over all samples (Eq. 6), mapped linearly onto the range of
-the observed kernel's values and shifted to its mean.  The alignment does not depend on the scale of U, so
-the sphere regularises nothing; the limited number of steps does.
+from a random start, normal unless told otherwise (the paper does not say; the authors' code,
+github.com/RiikkaHuu/CVKT, draws it uniformly from [0, 1)), and take ``Psi U U' Psi'`` over all samples
+(Eq. 6), mapped linearly onto the range of the observed kernel's values and shifted to its mean.  The
+alignment does not depend on the scale of U, so the sphere regularises nothing; the limited number of
+steps does.
 
 The share of landmarks and the rank are chosen among :data:`_SHARES` by completion error, as in the paper,
 on a fifth of the view's samples hidden for the purpose, since the truth is not known.  (The paper says
@@ -88,9 +90,12 @@ class _AlignmentProblem:
             return np.zeros_like(at.U)
         return self.Psi.T @ (2 / norm * (at.KY - at.value / norm * (at.Y @ at.YY)))
 
-    def maximize(self, rank: int, rng: np.random.Generator, n_iter: int = 200) -> Solution[_Iterate]:
+    def maximize(
+        self, rank: int, rng: np.random.Generator, n_iter: int = 200, init: str = "normal"
+    ) -> Solution[_Iterate]:
         """`n_iter` steps of steepest ascent from a random start; the trace holds the alignment."""
-        U = rng.standard_normal((self.Psi.shape[1], rank))
+        draw = rng.random if init == "uniform" else rng.standard_normal
+        U = draw((self.Psi.shape[1], rank))
         start = self.evaluate(U / np.linalg.norm(U))
         return iterate(self._step, lambda at: at.value, start, stop=StoppingRule(0.0), max_iter=n_iter)
 
@@ -157,20 +162,22 @@ class _ViewTransfer:
 
 
 class DescentOptions(NamedTuple):
-    """Share of landmarks and rank, None to be selected; number of steps."""
+    """Share of landmarks and rank, None to be selected; number of steps; what the start is drawn from."""
 
     n_landmarks: float | None
     rank: float | None
     n_iter: int
+    init: str = "normal"
 
 
 def _heldout_error(
-    Psi: Array, K: Array, rank: float, hidden: Array, n_iter: int, rng: np.random.Generator
+    Psi: Array, K: Array, rank: float, hidden: Array, options: DescentOptions, rng: np.random.Generator
 ) -> float:
     """Completion error (Eq. 7) of a kernel, learned without its rows and columns `hidden`."""
     visible = np.setdiff1d(np.arange(len(K)), hidden)
     problem = _AlignmentProblem.of(Psi[visible], K[np.ix_(visible, visible)])
-    Z = Psi @ problem.maximize(as_count(rank, Psi.shape[1]), rng, n_iter).state.U
+    columns = as_count(rank, Psi.shape[1])
+    Z = Psi @ problem.maximize(columns, rng, options.n_iter, options.init).state.U
     completed = _Rescaling.fit(K[np.ix_(visible, visible)], Z @ Z.T).apply(Z @ Z.T)
     norms = float(np.linalg.norm(K)) * float(np.linalg.norm(completed))
     return 1 - float(np.vdot(K, completed)) / norms if norms > 0 else 1.0
@@ -186,7 +193,7 @@ def _select_design(
         return choices[0]
     hidden = rng.permutation(len(K))[: as_count(_HIDDEN_SHARE, len(K))]
     errors = {
-        (share, rank): _heldout_error(features[share], K, rank, hidden, options.n_iter, rng)
+        (share, rank): _heldout_error(features[share], K, rank, hidden, options, rng)
         for share, rank in choices
     }
     share, rank = argmin_key(errors)
@@ -215,7 +222,7 @@ def _fit_view(
         U, trace = np.zeros((Psi.shape[1], 1)), np.zeros(0)
     else:
         problem = _AlignmentProblem.of(train_features[share], K_train)
-        solution = problem.maximize(as_count(rank, Psi.shape[1]), rng, options.n_iter)
+        solution = problem.maximize(as_count(rank, Psi.shape[1]), rng, options.n_iter, options.init)
         U, trace = solution.state.U, solution.trace
     Z = Psi @ U
     return _ViewTransfer(maps[share], U, Z, _Rescaling.fit(K, Z[other] @ Z[other].T), mean, trace)

@@ -43,7 +43,8 @@ U^(v)       ``axes``, ``weights``            what takes Psi to the view
 Departures from the paper
 -------------------------
 (of ``"ridge"`` and ``"closed"``; ``"descent"``, which overwrites the observed block as the paper does,
-departs only in what it chooses landmarks and rank by: hidden samples, where the paper does not say)
+departs only in what it chooses landmarks and rank by, hidden samples, where the paper does not say, and
+in its start, a normal draw, where the authors' code has a uniform one: ``init="uniform"``)
 
 * Features of each view are centred on the samples that have it, and scaled to mean square one, so that
   an absent view counts as an average one and no view's scale matters.
@@ -136,6 +137,9 @@ class CVKT(SubspaceCompleter):
         ``"ridge"`` and ``"closed"``, False for ``"descent"``.
     n_iter : int, default 200
         Steps of ``"descent"``.
+    init : {"normal", "uniform"}, default "normal"
+        What ``"descent"`` draws the entries of U from before its first step: the standard normal
+        distribution; or the uniform one on [0, 1), as the authors' code does.
     random_state : int, Generator, RandomState or None
         Of the choice of landmarks and of what ``"descent"`` hides and starts from, which go with the
         data and not with their order.  None: the fixed seed 0.
@@ -171,6 +175,7 @@ class CVKT(SubspaceCompleter):
     n_landmarks: PositiveInt | Fraction | Literal["auto"] | None = "auto"
     keep_observed: bool | None = None
     n_iter: PositiveInt = 200
+    init: Literal["normal", "uniform"] = "normal"
     random_state: RandomState = None
 
     _links = "direct"
@@ -192,7 +197,8 @@ class CVKT(SubspaceCompleter):
     def _fit_model(self, X: KernelViews) -> None:
         if self.solver == "descent":
             wanted = None if self.n_landmarks == "auto" else self.n_landmarks
-            options, rng = DescentOptions(wanted, self.rank, self.n_iter), make_generator(self.random_state)
+            options = DescentOptions(wanted, self.rank, self.n_iter, self.init)
+            rng = make_generator(self.random_state)
             self._descent = DescentTransfer.fit(X, order_kernels(X), options, rng, keep=self._keep)
             self.objective_ = dict(zip(X.names, self._descent.traces, strict=True))
             return

@@ -133,18 +133,19 @@ class _Visibility:
             yield rows, (W[rows].astype(np.float64)[:, None, :] @ A)[:, 0].astype(W.dtype, copy=False)
 
     def solver(self, E: Array, extra: Array) -> Callable[[Array], Array]:
-        """The function that makes ``V_i A_i^-1`` of V, for all samples."""
+        """The function that makes ``V_i A_i^-1`` of V, for all samples, in place."""
         inverses = [np.linalg.inv(A) for _, A in self._common_sums(E, extra)]
 
         def solve(V: Array) -> Array:
-            result = np.empty_like(V)
             common = (A_inverse for chunk in inverses for A_inverse in chunk)
             for rows, A_inverse in zip(self.rows, common, strict=True):
-                np.matmul(V[rows], A_inverse.astype(V.dtype, copy=False), out=result[rows])
+                A_inverse = A_inverse.astype(V.dtype, copy=False)
+                for part in _split(rows):
+                    V[part] = V[part] @ A_inverse
             for rows, sees in self._rare_chunks(V.shape[1]):
                 right = V[rows].astype(np.float64)[:, :, None]
-                result[rows] = np.linalg.solve(_sums(sees, E, extra), right)[:, :, 0]
-            return result
+                V[rows] = np.linalg.solve(_sums(sees, E, extra), right)[:, :, 0]
+            return V
 
         return solve
 
@@ -206,7 +207,7 @@ class VisibleProblem:
         for k, view in enumerate(views):
             sees[view.v, k] = True
         visibility = _Visibility.of(sees)
-        position = invert_permutation(visibility.order)
+        position = invert_permutation(visibility.order).astype(np.int32)  # kept for every view
         views = [ViewKernel(view.Q, position[view.v], view.weight) for view in views]
         total_diagonal, weight = np.full(size, eps), np.full(size, eps)
         for view in views:
@@ -306,7 +307,7 @@ def evaluate(problem: VisibleProblem, noise: Noise, point: Point) -> GradientEva
     W, log_d = _clip_noise(problem, point)
     d = np.broadcast_to(np.exp(log_d), problem.size)
     q, eps = W.shape[1], problem.eps
-    F = W / d[:, None].astype(W.dtype)
+    F: Any = _NoiseQuotient(W, d) if W.dtype == np.float32 else W / d[:, None]
     I = np.eye(q)  # noqa: E741
     grams, total = problem.visibility.grams(W, F)
     num, E, value = np.zeros_like(W), np.empty_like(grams), 0.0
@@ -325,6 +326,28 @@ def evaluate(problem: VisibleProblem, noise: Noise, point: Point) -> GradientEva
         extra = extra + _DAMPING_SINGLE * E.sum(axis=0)
     precondition = partial(_em_step, problem, noise, d, problem.visibility.solver(E, extra))
     return GradientEvaluation((W, log_d), value / 2, _tangent(problem, (W, log_d), gradient), precondition)
+
+
+@dataclass(frozen=True)
+class _NoiseQuotient:
+    """Rows of ``D^-1 W``, made when asked for, as all of it is as large as a point."""
+
+    W: Array
+    d: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.W.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.W.dtype
+
+    def __len__(self) -> int:
+        return len(self.W)
+
+    def __getitem__(self, rows: Any) -> Array:
+        return np.asarray(self.W[rows] / self.d[rows, None].astype(self.dtype))
 
 
 def _clip_noise(problem: VisibleProblem, point: Point) -> Point:
@@ -382,29 +405,38 @@ def _em_step(
     return result, v[1] / noise(problem.weight / 2)
 
 
-def solve_low_rank(
+def begin_descent(
     problem: VisibleProblem,
     noise: Noise,
     first: Point,
-    *,
-    tol: float,
-    max_iter: int,
-    callback: Callback | None = None,
     before: DescentState[GradientEvaluation] | None = None,
-) -> Solution[DescentState[GradientEvaluation]]:
-    """Descend from a first point; one iteration is one step, mostly one evaluation.
+) -> DescentState[GradientEvaluation]:
+    """Where a descent from a first point stands.
 
     With `before`, a run in another precision is taken up where it ended, its evaluations counted in.
     """
-
-    def run(point: Point) -> GradientEvaluation:
-        return evaluate(problem, noise, point)
 
     def cast(point: Point) -> Point:
         return point[0].astype(problem.dtype, copy=False), point[1]
 
     pairs = [] if before is None else [(cast(s), cast(y)) for s, y in before.pairs]
     spent = 0 if before is None else before.n_evaluations
-    start = DescentState(run(cast(first)), pairs, 1 + spent)
+    return DescentState(evaluate(problem, noise, cast(first)), pairs, 1 + spent)
+
+
+def solve_low_rank(
+    problem: VisibleProblem,
+    noise: Noise,
+    start: DescentState[GradientEvaluation],
+    *,
+    tol: float,
+    max_iter: int,
+    callback: Callback | None = None,
+) -> Solution[DescentState[GradientEvaluation]]:
+    """Descend from a start, which moves along; one iteration is one step, mostly one evaluation."""
+
+    def run(point: Point) -> GradientEvaluation:
+        return evaluate(problem, noise, point)
+
     stop = StoppingRule(tol, patience=SMALL_STEPS)
     return descend(run, start, stop=stop, max_iter=max_iter, callback=callback)

@@ -39,6 +39,7 @@ from absentia.methods.completion.mkmc._imputation import (
 from absentia.methods.completion.mkmc._low_rank import (
     Noise,
     VisibleProblem,
+    begin_descent,
     equal_noise,
     evaluate,
     own_noise,
@@ -103,6 +104,7 @@ class Solver:
             model = full_model(problem, run.state.at.point)
         else:
             run = self._solve_low_rank(problem, views, q, options)
+            run.state.pairs.clear()  # as large as several models
             model = problem.model(run.state.at.point)
         return model, run, run.state.n_evaluations
 
@@ -114,12 +116,16 @@ class Solver:
             return self._best_of_starts(problem, self._starts(problem, views, q), options)
         small = problem.size < _LARGE or problem.dtype == np.float32
         if small or not self.tol or problem.by_factors:
-            return solve_low_rank(problem, self.noise, self._start(problem, q), **options)
+            return solve_low_rank(problem, self.noise, self._begin(problem, q), **options)
         rough_problem = problem.in_single_precision()
         rough_options = {**options, "tol": max(options["tol"], 3e-6)}
-        first = self._start(rough_problem, q)
-        rough = solve_low_rank(rough_problem, self.noise, first, **rough_options).state
-        return solve_low_rank(problem, self.noise, rough.at.point, **options, before=rough)
+        rough = self._begin(rough_problem, q)
+        solve_low_rank(rough_problem, self.noise, rough, **rough_options)
+        start = begin_descent(problem, self.noise, rough.at.point, before=rough)
+        return solve_low_rank(problem, self.noise, start, **options)
+
+    def _begin(self, problem: VisibleProblem, q: int) -> DescentState[GradientEvaluation]:
+        return begin_descent(problem, self.noise, self._start(problem, q))
 
     def _start(self, problem: VisibleProblem, q: int, rescale: bool = True) -> Point:
         leading = self.leading_pairs(problem, q, rescale=rescale)
@@ -140,7 +146,8 @@ class Solver:
     ) -> Solution[DescentState[GradientEvaluation]]:
         runs = []
         for first in starts:
-            runs.append(solve_low_rank(problem, self.noise, first, **options))
+            start = begin_descent(problem, self.noise, first)
+            runs.append(solve_low_rank(problem, self.noise, start, **options))
             if runs[-1].status is Status.STOPPED:
                 break
         objectives = {i: float(run.trace[-1]) if run.n_iter else np.inf for i, run in enumerate(runs)}
@@ -184,7 +191,8 @@ class ShortRuns:
             n_leading = max(q, min(max(2 * q, _MIN_LEADING), self.max_rank))
             self.leading = self.solver.leading_pairs(self.problem, n_leading)
         first = _add_factors(_start_from_leading(self.problem, noise, self.leading, q), self.point)
-        self.point = solve_low_rank(self.problem, noise, first, **self.options).state.at.point
+        start = begin_descent(self.problem, noise, first)
+        self.point = solve_low_rank(self.problem, noise, start, **self.options).state.at.point
         return self.point
 
 

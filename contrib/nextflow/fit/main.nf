@@ -1,0 +1,40 @@
+process ABSENTIA_FIT {
+    tag "$meta.id"
+    label 'process_medium'
+
+    conda "${moduleDir}/environment.yml"
+
+    input:
+    tuple val(meta), path(views, stageAs: 'data/*'), path(labels), val(label)
+
+    output:
+    tuple val(meta), path("*.absentia"), emit: model
+    tuple val(meta), path("*.html"), emit: report
+    path "versions.yml", emit: versions
+
+    when:
+    task.ext.when == null || task.ext.when
+
+    script:
+    def args = task.ext.args ?: ''
+    def prefix = task.ext.prefix ?: "${meta.id}"
+    """
+    absentia fit data --labels $labels:$label -o ${prefix}.absentia --threads $task.cpus $args
+
+    cat <<-END_VERSIONS > versions.yml
+    "${task.process}":
+        absentia: \$(absentia --version)
+    END_VERSIONS
+    """
+
+    stub:
+    def prefix = task.ext.prefix ?: "${meta.id}"
+    """
+    touch ${prefix}.absentia ${prefix}.html
+
+    cat <<-END_VERSIONS > versions.yml
+    "${task.process}":
+        absentia: \$(absentia --version)
+    END_VERSIONS
+    """
+}

@@ -1,0 +1,39 @@
+process ABSENTIA_PREDICT {
+    tag "$meta.id"
+    label 'process_low'
+
+    conda "${moduleDir}/environment.yml"
+
+    input:
+    tuple val(meta), path(model), path(views, stageAs: 'data/*')
+
+    output:
+    tuple val(meta), path("*.csv"), emit: predicted
+    path "versions.yml", emit: versions
+
+    when:
+    task.ext.when == null || task.ext.when
+
+    script:
+    def args = task.ext.args ?: ''
+    def prefix = task.ext.prefix ?: "${meta.id}"
+    """
+    absentia predict $model data -o ${prefix}.csv --threads $task.cpus $args
+
+    cat <<-END_VERSIONS > versions.yml
+    "${task.process}":
+        absentia: \$(absentia --version)
+    END_VERSIONS
+    """
+
+    stub:
+    def prefix = task.ext.prefix ?: "${meta.id}"
+    """
+    touch ${prefix}.csv
+
+    cat <<-END_VERSIONS > versions.yml
+    "${task.process}":
+        absentia: \$(absentia --version)
+    END_VERSIONS
+    """
+}
