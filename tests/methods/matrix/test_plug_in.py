@@ -64,8 +64,8 @@ def test_map_collapses_and_sampling_keeps_the_posterior_variance():
 
 
 def test_sampling_recovers_what_is_hidden_and_says_how_well():
-    X, gaps, hidden, K1 = problem(m=6)
-    imputer = PMAImputer(row_kernel=K1, inference="gibbs", n_samples=100, **PLAIN).fit(gaps)
+    X, gaps, hidden, K1 = problem(m=8)
+    imputer = PMAImputer(row_kernel=K1, inference="gibbs", n_samples=150, **PLAIN).fit(gaps)
     completed, std = imputer.predict(return_std=True)
     error = (completed - X)[hidden]
     assert (error**2).mean() < 0.4 * X[hidden].var()
@@ -73,7 +73,7 @@ def test_sampling_recovers_what_is_hidden_and_says_how_well():
     assert (std[~hidden] == 0).all()
     assert imputer.widening_ == 1
     assert imputer.diagnostics_["effective_sample_size"] > 1
-    again = PMAImputer(row_kernel=K1, inference="gibbs", n_samples=100, **PLAIN).fit(gaps)
+    again = PMAImputer(row_kernel=K1, inference="gibbs", n_samples=150, **PLAIN).fit(gaps)
     np.testing.assert_array_equal(again.completed_, completed)
     other = PMAImputer(row_kernel=K1, inference="gibbs", n_samples=5, random_state=1, **PLAIN).fit(gaps)
     assert (other.completed_ != completed)[hidden].all()

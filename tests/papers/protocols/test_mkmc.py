@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVC
 
-from absentia import MKMC, ViewKernels, datasets, missingness
+from absentia import MKMC, ViewKernels, Views, datasets, missingness
 from absentia.papers.protocols import _mkmc as mkmc
 from absentia.papers.protocols import perform_trial
 
@@ -146,3 +146,16 @@ def test_yeast_kernels_are_read_from_their_files(tmp_path, monkeypatch):
     found = perform_trial(KEY | PCA | {"data": "yeast"})["scores"]["ROC"]
     assert len(found) == 13
     assert np.mean([value for value in found.values() if value is not None]) > 0.7
+
+
+def test_one_table_is_split_and_classes_that_overlap_are_columns(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((60, 5)), rng.random((60, 3)) < 0.4
+    np.savez(tmp_path / "table.npz", X=X, Y=Y.astype(int))
+    monkeypatch.setenv("ABSENTIA_DATA", str(tmp_path))
+    task = mkmc._load_problem.__wrapped__("table", 30, "rbf", 2)
+    rows = np.linspace(0, 59, 30).round().astype(int)
+    np.testing.assert_array_equal(task.labels, Y[rows])
+    for K, part in zip(task.kernels.to_dense(), (X[rows, :2], X[rows, 2:]), strict=True):
+        wanted = ViewKernels("rbf", clip=None).fit_transform(Views.from_dict({"x": part})).to_dense()[0]
+        np.testing.assert_allclose(K, wanted, rtol=1e-12)

@@ -76,3 +76,18 @@ def test_a_cell_of_the_table_by_hand(data_folder):
     found = error(data="ml_emotions", share=10, method="PMAClassifier", parameters=EXACT)
     assert found == hand
     assert found == pytest.approx(14.0, abs=0.3)  # 371 labels are hidden: one of them is 0.27
+
+
+def test_folds_are_matrices_of_their_own_and_have_every_sample_once(made_up, monkeypatch):
+    X, Y = made_up
+    seen = []
+    monkeypatch.setattr(
+        protocol, "_score_labels", lambda key, X, gaps, seed: seen.append(gaps) or np.nan_to_num(gaps)
+    )
+    monkeypatch.setattr(
+        protocol, "_load_labels", lambda name: (X, np.arange(len(Y))[:, None] + np.ones((1, 4)))
+    )
+    for repeat in range(5):
+        error(method="x", folds=5, share=10, repeat=repeat)
+    rows = np.concatenate([np.nanmax(gaps, axis=1) for gaps in seen])
+    np.testing.assert_array_equal(np.sort(rows), np.arange(len(Y)) + 1)
