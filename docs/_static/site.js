@@ -2,7 +2,7 @@
 document.addEventListener("DOMContentLoaded", () => {
   for (const box of document.querySelectorAll(".sphx-glr-thumbcontainer")) {
     const title = box.querySelector(".sphx-glr-thumbnail-title")?.textContent.trim() || box.getAttribute("tooltip") || "example";
-    for (const link of box.querySelectorAll("a")) if (!link.textContent.trim()) link.setAttribute("aria-label", title);
+    for (const link of box.querySelectorAll("a")) link.setAttribute("aria-label", title);
   }
   for (const link of document.querySelectorAll("a.sphx-glr-backref-module-absentia, a[href]")) {
     if (!link.textContent.trim() && !link.querySelector("img[alt]:not([alt=''])") && !link.getAttribute("aria-label")) {

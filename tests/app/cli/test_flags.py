@@ -135,7 +135,8 @@ def test_options_are_those_of_reading():
     assert ReadOptions("pid", ("expr=gene_*", "clin=age,sex")).options() == {
         "id": "pid",
         "views": {"expr": ["gene_*"], "clin": ["age", "sex"]},
-        "chunks": False,
+        "chunks": "auto",
+        "chunks_in": None,
         "layer": None,
         "use_rep": None,
         "ignore": (),

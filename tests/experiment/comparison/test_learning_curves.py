@@ -80,9 +80,12 @@ def test_nobody_loses_the_last_view_and_no_label_has_a_say():
 
 def test_curves_are_of_the_default_or_the_first_that_was_named_and_of_the_simplest():
     data = made_data("classes")
-    assert curve_methods(data, Design(("average", "linear", "auto"))) == ["auto", "average"]
-    assert curve_methods(data, Design(("average", "linear"))) == ["linear", "average"]
-    assert curve_methods(data, Design(("average",))) == ["average"]
+    assert curve_methods(data, Design(("average", "linear", "auto"), learning_curve=True)) == [
+        "auto",
+        "average",
+    ]
+    assert curve_methods(data, Design(("average", "linear"), learning_curve=True)) == ["linear", "average"]
+    assert curve_methods(data, Design(("average",), learning_curve=True)) == ["average"]
 
 
 # -------------------------------------------------------------------------------------------- the trials

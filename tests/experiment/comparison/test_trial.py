@@ -92,7 +92,7 @@ def test_labels_of_the_judged_change_no_prediction(task, kind):
             *(module._learn_and_predict(key, p, train, test) for p in (problem, other)), strict=True
         ):
             np.testing.assert_array_equal(said, again)
-        found, changed = (module._predict(key, p, train, test) for p in (problem, other))
+        found, changed = (module.learn_and_score(key, p, train, test) for p in (problem, other))
         assert found["predicted"] == changed["predicted"]
         if task != "labels":
             assert found["scores"] != changed["scores"]
@@ -181,7 +181,9 @@ def test_one_view_alone_is_what_it_says(task):
     key = trial(problem, "views", METHODS[task][0], views=["view1"], repeat=0, fold=0)
     alone = problem.replace(problem.data.select(["view1"]))
     train, test = problem.split(3, 0, 0)[0]
-    assert perform_trial(key, problem)["scores"] == module._predict(key, alone, train, test)["scores"]
+    assert (
+        perform_trial(key, problem)["scores"] == module.learn_and_score(key, alone, train, test)["scores"]
+    )
     assert (
         perform_trial(key, problem)["scores"]
         != perform_trial(key | {"views": ["view0"]}, problem)["scores"]
@@ -193,7 +195,7 @@ def test_a_rate_hides_cells_of_all_samples():
     key = trial(problem, "rates", "average", repeat=0, fold=0)
     hidden = problem.replace(problem.data.hide(draw_kept_cells(problem, "own", 0.2, 0, 0)))
     train, test = problem.split(3, 0, 0)[0]
-    assert perform_trial(key, problem) == module._predict(key, hidden, train, test)
+    assert perform_trial(key, problem) == module.learn_and_score(key, hidden, train, test)
 
 
 @pytest.mark.parametrize("task", ["completion", "classes"])
