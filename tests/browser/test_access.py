@@ -17,7 +17,7 @@ def reproduction():
     """A table with a picture, claims and a warning."""
     text = TEXT + '\n[chart]\nx = "level"\nmeasure = "error"\nlabel = "missing"\n'
     small = experiment(Path(tempfile.mkdtemp()), text)
-    return render_reproduction(summarise(small, records(small)), quick=True)
+    return render_reproduction(summarise(small, records(small)))
 
 
 PAGES = {
