@@ -36,6 +36,8 @@ def current_records(name):
     ]
 
 
+#: Trials whose result another processor's last bits change, by several per cent.
+FOLLOWS_ROUNDING = {("pma-figure2", "one covariance")}
 NAMES = sorted(path.stem for path in RECORDS.glob("*.jsonl"))
 
 
@@ -59,7 +61,7 @@ def test_a_cheap_trial_of_each_method_gives_its_committed_record_again(name):
         pytest.skip("ABSENTIA_DATA does not have its data")
     cheapest = {}
     for one in sorted(current_records(name), key=lambda one: one["cost"]["cpu"]):
-        if one["cost"]["cpu"] < 0.25:
+        if one["cost"]["cpu"] < 0.25 and (name, one["trial"]["method"]) not in FOLLOWS_ROUNDING:
             cheapest.setdefault((one["trial"]["method"], repr(one["trial"]["parameters"])), one)
     for one in cheapest.values():
         again = perform_trial(one["trial"])["scores"]
