@@ -9,7 +9,7 @@ from absentia.experiment.comparison import fit_to_all, make_task_data, predict_s
 from absentia.experiment.comparison._design import make_plan
 from absentia.methods.completion import CVKT
 from absentia.tasks import TASKS as ALL
-from absentia.tasks import Plan
+from absentia.tasks import Plan, take_samples
 from helpers.comparison_problems import METHODS, made_data
 from helpers.digit_samples import digit_views
 
@@ -103,8 +103,10 @@ def test_what_is_fitted_speaks_of_new_samples(task, kind):
         methods = [m for m in methods if make_plan(m, problem).takes != "features"]
     train, test = np.arange(30), np.arange(30, 40)
     for name in methods:
-        model = problem.task.learn(problem.part(train), problem.y[train], make_plan(name, problem))
-        found = predict_samples(problem.task, model, problem.part(test, train))
+        model = problem.task.learn(
+            take_samples(problem.data, train), problem.y[train], make_plan(name, problem)
+        )
+        found = predict_samples(problem.task, model, take_samples(problem.data, test, train))
         assert found.values.shape == (problem.y[test, 0] if task == "survival" else problem.y[test]).shape
         if task == "numbers":
             assert found.probabilities is None

@@ -9,7 +9,15 @@ from sklearn import metrics as sk
 from absentia import MeanFill, missingness
 from absentia.data import metrics
 from absentia.data.survival import concordance_index
-from absentia.tasks import CLASSIFICATION, TASKS, Predictions, balanced_accuracy, score_hidden_rows
+from absentia.tasks import (
+    CLASSIFICATION,
+    MULTILABEL,
+    REGRESSION,
+    TASKS,
+    Predictions,
+    balanced_accuracy,
+    score_hidden_rows,
+)
 from absentia.tasks.completion import _hidden_rows
 from helpers.comparison_problems import made_data
 
@@ -209,3 +217,14 @@ def test_few_rows_have_no_similarity_and_what_is_not_finite_is_refused(completed
     own = cells[cells[:, 1] == v] * [1, 0]
     with pytest.raises(ValueError, match="not finite"), np.errstate(invalid="ignore"):
         score_hidden_rows(truth.select([name]), broken, own)
+
+
+def test_every_sample_of_a_pattern_counts_the_same_and_those_without_a_known_label_do_not():
+    y = np.array([[1, np.nan], [1, 0], [np.nan, np.nan]])
+    told = MULTILABEL.sample_statistics(y, np.array([[1, 0], [0, 0], [1, 1]]))
+    assert MULTILABEL.score_pattern(told) == (1 + 1 / 2) / 2
+    assert MULTILABEL.score_pattern(told[2:]) is None
+    numbers, said = np.array([1.0, 2.0]), np.array([2.0, 5.0])
+    assert REGRESSION.score_pattern(REGRESSION.sample_statistics(numbers, said)) == np.sqrt((1 + 9) / 2)
+    codes = np.array([0, 1, 1, 2])
+    assert CLASSIFICATION.score_pattern(CLASSIFICATION.sample_statistics(codes, np.zeros(4))) == 1 / 4

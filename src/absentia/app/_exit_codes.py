@@ -69,8 +69,8 @@ class _Patience:
     kills this one if the thread has not ended it.
     """
 
-    def __init__(self, seconds: float = 5.0) -> None:
-        self.seconds = seconds
+    def __init__(self) -> None:
+        self.seconds = 5.0
         self.guarded = False
         self._ours: socket.socket | None = None
         self._previous = -1

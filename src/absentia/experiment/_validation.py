@@ -22,7 +22,7 @@ import numpy as np
 from scipy.stats import entropy
 from sklearn.base import clone
 
-from absentia.core import Array, RandomState
+from absentia.core import Array
 from absentia.data import KernelViews, Views
 from absentia.kernels import ViewKernels
 from absentia.methods import inspection
@@ -319,7 +319,6 @@ def measure_hidden_errors(
     kernels: KernelViews,
     completers: Mapping[str, Completer],
     share: float = 0.1,
-    random_state: RandomState = 0,
     tick: Callable[[], None] = lambda: None,
     *,
     optional: Mapping[str, Completer] | None = None,
@@ -336,8 +335,6 @@ def measure_hidden_errors(
         Unfitted methods by name, which are cloned; all are measured, however long they take.
     share : float
         Share of each view's observed cells that is hidden, in (0, 1).
-    random_state : int, Generator, RandomState or None
-        Which cells are hidden.
     tick : callable, optional
         Called after each method.
     optional : mapping of str to completer, optional
@@ -348,7 +345,7 @@ def measure_hidden_errors(
     max_samples : int, optional
         Number of samples to draw if there are more; cells are hidden and counted among these.
     """
-    holdout = Holdout.of(kernels, random_state, share, max_samples)
+    holdout = Holdout.of(kernels, 0, share, max_samples)
     whole, part = holdout.whole, holdout.part
     subsample = None if len(whole) == len(kernels) else (len(whole), len(kernels))
     cells = np.argwhere(holdout.hidden & part.observed.any(axis=0))  # in views that somebody is left in

@@ -167,14 +167,24 @@ def make_sample_curve(method: str, sizes: Mapping[float, _Folds], judged: Judged
     sizes : mapping of training samples to scores by repeat and fold
     judged : Judged
     """
-    points = tuple(SizeScore(n, _average(folds, judged)) for n, folds in sorted(sizes.items()))
-    common = sorted(set.intersection(*(set(folds) for folds in sizes.values()))) if sizes else []
+    points, common = _read_sizes(sizes, judged)
     if len(sizes) < _MIN_SIZES or len(common) < _MIN_FOLDS:
         few = f"{len(common)} folds at {len(sizes)} sizes"
         return SampleCurve(method, points, f"What more samples would add cannot be told from {few}.")
     n = np.array(sorted(sizes))
     scores = judged.sign * np.array([[sizes[size][key] for size in n] for key in common])
     return _extrapolate(method, points, n, scores, judged)
+
+
+def _read_sizes(
+    sizes: Mapping[float, _Folds], judged: Judged
+) -> tuple[tuple[SizeScore, ...], list[tuple[int, int]]]:
+    """Scores by size, and the folds that all sizes have."""
+    points = [
+        SizeScore(n, average_folds(list(folds.values()), judged.metric, judged.test_share))
+        for n, folds in sorted(sizes.items())
+    ]
+    return tuple(points), sorted(set.intersection(*map(set, sizes.values()))) if sizes else []
 
 
 def _extrapolate(
@@ -289,14 +299,11 @@ def _turn(ends: Sequence[float], judged: Judged) -> Interval:
     return Interval(value, min(low, high), max(low, high))
 
 
-def _average(folds: _Folds, judged: Judged) -> Interval:
-    t = (
-        statistics.corrected_resampled_t(list(folds.values()), judged.test_share)
-        if len(folds) > 1
-        else None
-    )
-    ends = (t.mean, t.low, t.high) if t else (next(iter(folds.values())), np.nan, np.nan)
-    return Interval(*(float(x) for x in np.clip(ends, *judged.metric.range)))
+def average_folds(scores: Sequence[float], metric: Metric, share: float, shift: float = 0.0) -> Interval:
+    """Mean and interval of scores of overlapping folds, as far as scores go; no interval of one."""
+    t = statistics.corrected_resampled_t(scores, share) if len(scores) > 1 else None
+    numbers = (t.mean, t.low, t.high) if t else (scores[0], np.nan, np.nan)
+    return Interval(*(float(x) for x in np.clip(np.array(numbers) + shift, *metric.range)))
 
 
 def _say_samples(method: str, gain: Interval, rises: bool, flat: bool, n: Array, judged: Judged) -> str:
@@ -325,9 +332,8 @@ def make_view_curve(view: str, counts: Mapping[float, _Folds], lack: int, judged
         Samples that do not have it.
     judged : Judged
     """
-    points = tuple(SizeScore(n, _average(folds, judged)) for n, folds in sorted(counts.items()))
+    points, common = _read_sizes(counts, judged)
     have = int(max(counts, default=0))
-    common = sorted(set.intersection(*(set(folds) for folds in counts.values()))) if counts else []
     if len(counts) < 2 or len(common) < _MIN_FOLDS:
         words = f"What {view} would add cannot be told from {len(common)} folds."
         return ViewCurve(view, have, lack, points, words)

@@ -7,9 +7,18 @@ from typing import Any
 
 from sklearn.base import is_classifier, is_regressor
 
-from absentia.tasks._base import Interval, Metric, Predictions, Task, WeightedScore, normal_interval
+from absentia.tasks._base import (
+    Interval,
+    Metric,
+    Predictions,
+    PreparedTargets,
+    Task,
+    WeightedScore,
+    normal_interval,
+)
 from absentia.tasks._plan import (
     Plan,
+    Tick,
     adjust_samples,
     make_kernels,
     order_samples,

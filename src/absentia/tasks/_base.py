@@ -332,17 +332,13 @@ class Task:
         """Scores of predictions that know nothing but the training targets."""
         return self.scores(y, self.predict_prior(train, len(y)))
 
-    def sample_scores(self, y: Array, values: Array) -> Array:
-        """How well each sample is predicted, to be averaged by pattern of views; NaN: it cannot be told."""
-        raise NotImplementedError
-
-    def average_scores(self, values: Array) -> float:
-        """The pattern's metric out of :meth:`sample_scores`."""
-        return float(values.mean())
-
     def sample_statistics(self, y: Array, values: Array) -> Array:
-        """What :meth:`weigh_scores` is made of, (n, columns), to be averaged over repeats."""
+        """How well each sample is predicted, (n, columns), to be averaged over repeats."""
         raise NotImplementedError
+
+    def score_pattern(self, statistics: Array) -> float | None:
+        """The pattern's metric out of :meth:`sample_statistics`; None: it cannot be told."""
+        return float(statistics[:, 0].mean()) if len(statistics) else None
 
     def weigh_scores(self, y: Array, statistics: Array, weights: Array) -> dict[str, WeightedScore]:
         """By metric the score if samples weigh that much (n,), in all 1; those that can be told of it."""

@@ -247,9 +247,6 @@ class Classification(Task):
             scores["log-loss"] = float(-np.log(own).mean())
         return scores
 
-    def sample_scores(self, y: Array, values: Array) -> Array:
-        return np.asarray(y == values, dtype=np.float64)
-
     def sample_statistics(self, y: Array, values: Array) -> Array:
         """Whether the class is right, and the cost of the mistake, where there are costs."""
         columns = [y == values]
@@ -470,15 +467,15 @@ class Multilabel(Task):
         frequencies = np.tile(np.nan_to_num(np.nanmean(train, axis=0), nan=0.5), (n, 1))
         return Predictions((frequencies > 0.5).astype(float), frequencies)
 
-    def sample_scores(self, y: Array, values: Array) -> Array:
-        known = ~np.isnan(y)
-        right = ((values == y) & known).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
-        return np.asarray(np.where(known.any(axis=1), right, np.nan))
-
     def sample_statistics(self, y: Array, values: Array) -> Array:
         """How many known labels are right, and how many are known."""
         known = ~np.isnan(y)
         return np.column_stack([((values == y) & known).sum(axis=1), known.sum(axis=1)]).astype(np.float64)
+
+    def score_pattern(self, statistics: Array) -> float | None:
+        """Each sample counts the same."""
+        hits, known = statistics[statistics[:, 1] > 0].T
+        return float((hits / known).mean()) if len(known) else None
 
     def weigh_scores(self, y: Array, statistics: Array, weights: Array) -> dict[str, WeightedScore]:
         hits, known = weights @ statistics

@@ -88,15 +88,12 @@ class Regression(Task):
         r2 = float(1 - off / spread) if spread > 0 else None
         return {"R2": r2, "RMSE": float(np.sqrt(off / len(y)))}
 
-    def sample_scores(self, y: Array, values: Array) -> Array:
-        return np.asarray((y - values) ** 2)
-
-    def average_scores(self, values: Array) -> float:
-        return float(np.sqrt(values.mean()))
-
     def sample_statistics(self, y: Array, values: Array) -> Array:
         """Squared errors."""
         return np.asarray((y - values) ** 2)[:, None]
+
+    def score_pattern(self, statistics: Array) -> float | None:
+        return float(np.sqrt(statistics.mean())) if len(statistics) else None
 
     def weigh_scores(self, y: Array, statistics: Array, weights: Array) -> dict[str, WeightedScore]:
         off, deviations = statistics[:, 0], (y - weights @ y) ** 2

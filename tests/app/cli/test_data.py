@@ -12,6 +12,7 @@ from absentia import AbsenceWarning, KernelViews, ViewKernels, Views, io
 from absentia.app.cli import _data
 from absentia.app.cli._data import count_sentences, describe_labels, find_labels, list_advice, list_concerns
 from absentia.app.cli._flags import ReadOptions, ViewKernelOptions
+from absentia.experiment.comparison import make_task_data
 from absentia.files import Labels, LoadedData
 from absentia.tasks import CLASSIFICATION, REGRESSION, SURVIVAL, Classification
 from helpers.command_line import refused, run
@@ -108,10 +109,12 @@ def test_numbers_are_learned_from_where_they_are_wanted(folder):
 
 def test_of_very_many_samples_some_are_judged_on_and_that_is_said(monkeypatch):
     views = Views.from_dict({"a": np.arange(80.0).reshape(40, 2)})
-    training = _data.TrainingData(views, np.repeat(["x", "y"], [30, 10]), ViewKernels(), 40, {})
+    samples = make_task_data(views, np.repeat(["x", "y"], [30, 10]))
+    said = {"dropped": {}, "notes": (), "columns": ("y",), "reading": {}, "covariates": pd.DataFrame()}
+    training = _data.TrainingData(samples, CLASSIFICATION, 40, in_memory=None, **said)
     assert training.validated is training
     monkeypatch.setattr(Classification, "max_validated", 20)
-    some = _data.TrainingData(views, training.y, ViewKernels(), 40, {}).validated
+    some = _data.TrainingData(samples, CLASSIFICATION, 40, in_memory=None, **said).validated
     assert len(some.data) == len(some.y) == 20
     assert some.n_learned == 40
     assert np.unique(some.y, return_counts=True)[1].tolist() == [15, 5]

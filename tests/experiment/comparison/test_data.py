@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from absentia import AbsenceWarning, ViewKernels, Views
 from absentia.core import serialize
-from absentia.experiment.comparison import label_data, make_task_data
+from absentia.experiment.comparison import make_task_data
 from absentia.experiment.comparison._data import DATA_FILE, load_data
 from absentia.files import FileError, write_state
 from helpers.comparison_problems import made_data, made_views, targets
@@ -122,11 +122,6 @@ def test_whole_numbers_of_few_kinds_are_classes(views, y, task):
         y = np.arange(60) % 20
         views = made_views(60)[0]
     assert make_task_data(views, y).kind == task
-
-
-def test_the_task_can_be_given(views):
-    y = np.arange(40) % 3
-    assert label_data(views, y, ViewKernels(), "numbers").y.dtype == np.float64
 
 
 # ---------------------------------------------------------------------------------------------- errors
@@ -278,12 +273,15 @@ def test_the_order_is_that_of_the_data(task):
 
 
 def test_parts_of_features_and_of_kernels():
-    problem = made_data("classes")
-    rows, columns = np.array([3, 1]), np.array([0, 2, 5])
-    assert problem.part(rows, columns).ids.tolist() == ["p3", "p1"]
-    kernels = problem.replace(problem.kernels)
-    assert kernels.part(rows, columns).shape == (2, 3)
-    assert not kernels.has_features
+    problem = replace(made_data("classes"), times=np.arange(40.0), classes=("a", "b", "c"))
+    rows = np.array([3, 1])
+    for whole in (problem, problem.replace(problem.kernels)):
+        part = whole.take(rows)
+        assert part.data.ids.tolist() == ["p3", "p1"]
+        assert part.data.square if not part.has_features else part.data.n_views == problem.data.n_views
+        assert part.times.tolist() == [3.0, 1.0]
+        assert part.y.tolist() == problem.y[rows].tolist()
+        assert part.labels.tolist() == [problem.classes[k] for k in problem.y[rows]]
 
 
 def test_nothing_can_be_completed_where_nobody_has_two_views():

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from absentia.experiment.comparison import make_task_data
-from absentia.experiment.comparison._summary import ComparisonSummary, _interval, _scores_by_fold
+from absentia.experiment.comparison._summary import ComparisonSummary, _scores_by_fold
 from absentia.experiment.engine import Record
+from absentia.experiment.learning_curve import average_folds
 from absentia.experiment.results import Metric
 from helpers.comparison_problems import METHODS, made_data, made_design, made_records, made_views, targets
 
@@ -37,13 +38,13 @@ def test_folds_are_those_that_were_done_and_measured():
 
 def test_spans_stay_where_scores_can_be():
     share, error = Metric("AUC", True, True, ""), Metric("RMSE", False, False, "")
-    assert _interval(np.array([0.9, 1.0, 1.0]), share, 0.5).high == 1.0
-    assert _interval(np.array([0.1, 0.5]), error, 0.5).low == 0.0
-    assert _interval(np.array([0.1, -0.9]), Metric("R2", True, True, ""), 0.5).low < -1
-    assert _interval(
+    assert average_folds(np.array([0.9, 1.0, 1.0]), share, 0.5).high == 1.0
+    assert average_folds(np.array([0.1, 0.5]), error, 0.5).low == 0.0
+    assert average_folds(np.array([0.1, -0.9]), Metric("R2", True, True, ""), 0.5).low < -1
+    assert average_folds(
         np.array([-0.1, -0.2]), Metric("similarity", True, True, ""), 0.1
     ).value == pytest.approx(-0.15)
-    one = _interval(np.array([0.4]), share, 0.5, 0.1)
+    one = average_folds(np.array([0.4]), share, 0.5, 0.1)
     assert one.value == pytest.approx(0.5)
     assert np.isnan([one.low, one.high]).all()
 

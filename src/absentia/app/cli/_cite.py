@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import absentia
 from absentia.app._terminal import out
 
 
@@ -18,14 +19,10 @@ def cite(*methods: str) -> None:
     methods
         Names of methods, as commands or papers have them, or files of models.
     """
-    from absentia import load
-
-    models = [load(name) if Path(name).is_file() else name for name in methods]
+    models = [absentia.load(name) if Path(name).is_file() else name for name in methods]
     say_what_to_cite(*(getattr(model, "classifier", model) for model in models))
 
 
 def say_what_to_cite(*used: Any) -> None:
     """BibTeX of what methods, by name or as estimators, are from."""
-    from absentia.methods import citations
-
-    out.file.write(citations.cite(*used))
+    out.file.write(absentia.cite(*used))

@@ -11,14 +11,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from absentia import (
-    CompletedValues,
-    CompletionIntervals,
-    calibrate_completer,
-    complete_values,
-    experiment,
-    files,
-)
+import absentia
+from absentia import experiment, files
 from absentia.app import report as reporting
 from absentia.app._checks import check_ending, check_folder, check_outputs
 from absentia.app._exit_codes import STOPPED_EARLY, stop_on_interrupt
@@ -132,7 +126,7 @@ def _run_completer(completer: Completer, kernels: KernelViews, method: str) -> K
 
 def _calibrate_kernels(
     completer: Completer, kernels: KernelViews, coverage: float | None
-) -> CompletionIntervals | None:
+) -> absentia.CompletionIntervals | None:
     """Intervals of completed values by hiding, if a coverage is wanted and nobody said stop."""
     if coverage is None or getattr(completer, "status_", None) == Status.STOPPED.value:
         return None
@@ -142,7 +136,8 @@ def _calibrate_kernels(
         "leave out --coverage, or complete fewer samples",
     )
     with step_bar("hiding", _HIDING_FOLDS) as tick:
-        return calibrate_completer(completer, kernels, prefit=True, n_rounds=_HIDING_FOLDS, callback=tick)
+        how: Any = {"n_rounds": _HIDING_FOLDS, "callback": tick}
+        return absentia.calibrate_completer(completer, kernels, prefit=True, **how)
 
 
 def _check_finite_kernels(file: Path, method: str, completed: KernelViews) -> None:
@@ -172,7 +167,7 @@ def _write_kernels(
     completer: Completer,
     kernels: KernelViews,
     completed: KernelViews,
-    intervals: CompletionIntervals | None,
+    intervals: absentia.CompletionIntervals | None,
     coverage: float | None,
 ) -> None:
     if output.suffix.lower() not in (".npz", ".mat"):
@@ -246,7 +241,7 @@ def run_complete_values(file: Path, output: Path, completer: Any, options: Compl
     kernel = options.kernels.make(opened) if said else None
     with limit_threads(options.threads, len(data)), collect_warnings():
         with step_bar("hiding", max(_HIDING_FOLDS, data.n_views) + 1) as tick:
-            done = complete_values(
+            done = absentia.complete_values(
                 data, completer=completer, kernel=kernel, keep="all" if options.all_values else "trusted",
                 fill_gaps=options.fill_gaps, n_folds=_HIDING_FOLDS, callback=tick,
             )  # fmt: skip
@@ -275,7 +270,7 @@ def _check_values_folder(file: Path, folder: Path, force: bool) -> None:
         raise ValueError(f"{folder}: is not empty; give a new folder, or write into it with --force")
 
 
-def _write_values(folder: Path, done: CompletedValues) -> None:
+def _write_values(folder: Path, done: absentia.CompletedValues) -> None:
     """A CSV file for each view, and beside them folders, which reading the views does not look into."""
     files.write(folder, done.views)
     with warnings.catch_warnings(action="ignore", category=AbsenceWarning):  # said of the views
@@ -398,7 +393,7 @@ def _run_imputer(
         X, std = imputer.fit(matrix.X).predict(return_std=True)
         completed = _CompletedMatrix(X, std, imputer)
         if coverage is not None:
-            intervals = calibrate_completer(imputer, matrix.X, prefit=True)
+            intervals = absentia.calibrate_completer(imputer, matrix.X, prefit=True)
             ends, table = intervals.interval(coverage=coverage), intervals.table(coverage)
             completed = replace(completed, ends=ends, intervals=table)
         tick()

@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
@@ -26,7 +26,7 @@ from absentia.data import (
     parse_times,
     show_id,
 )
-from absentia.experiment.comparison import make_covariates
+from absentia.experiment.comparison import TaskData, make_covariates
 from absentia.files import (
     Labels,
     LoadedData,
@@ -43,8 +43,8 @@ from absentia.tasks import (
     MULTILABEL,
     REGRESSION,
     TASKS,
+    PreparedTargets,
     Task,
-    order_samples,
     space_samples,
     take_samples,
 )
@@ -66,28 +66,30 @@ _MIN_LEVELS = 8  # of a category, that numbers with units make
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """The samples that are learned from, how kernels are made, how many came and why some are not used."""
+    """The samples that are learned from, how many came, and what there is to say of them."""
 
-    data: Views | KernelViews
-    y: Array
-    kernels: ViewKernels
+    samples: TaskData
+    task: Task
     n_all: int
-    dropped: dict[str, int]
-    notes: tuple[str, ...] = ()
-    task: Task = CLASSIFICATION
-    columns: tuple[str, ...] = ()
+    dropped: dict[str, int]  # how many are not used, and why
+    notes: tuple[str, ...]
+    columns: tuple[str, ...]
+    reading: dict[str, Any]  # what a model has to know to read new samples
+    covariates: pd.DataFrame  # by id, of the samples and others
+    in_memory: tuple[Array, Views] | None  # positions and views of some, where all are in chunks
     n_learned: int = 0  # where these are some of the samples that were learned from
-    reading: dict[str, Any] = field(default_factory=dict)  # what a model has to know to read new samples
-    covariates: pd.DataFrame = field(default_factory=pd.DataFrame)  # by id, of the samples and others
-    in_memory: tuple[Array, Views] | None = None  # positions and views of some, where all are in chunks
-    times: Array | None = None  # when samples came, as numbers
-    adjusted_for: Views | None = None  # covariates, one view of the samples
+
+    @property
+    def data(self) -> Views | KernelViews:
+        return self.samples.data
+
+    @cached_property
+    def y(self) -> Array:
+        return self.samples.labels
 
     def take(self, rows: Array) -> TrainingData:
         """The samples at these positions."""
-        besides = {name: getattr(self, name) for name in ("times", "adjusted_for")}
-        some: Any = {name: None if values is None else values[rows] for name, values in besides.items()}
-        return replace(self, data=take_samples(self.data, rows), y=self.y[rows], **some)
+        return replace(self, samples=self.samples.take(rows))
 
     @property
     def default_method(self) -> str:
@@ -106,7 +108,7 @@ class TrainingData:
         """The samples that a method is cross-validated on: all, or some of them if there are very many."""
         if self.in_memory is not None:
             few, part = self.in_memory
-            judged = replace(self.take(few), data=part, in_memory=None)
+            judged = replace(self, samples=replace(self.samples.take(few), data=part), in_memory=None)
         elif self.task.max_validated is None or len(self.y) <= self.task.max_validated:
             return self
         else:
@@ -143,18 +145,71 @@ def _count_in_memory(data: Views, most: int) -> int:
     return int(min(most, _JUDGED_BYTES / max(4 * cells, 1)))
 
 
-def _take_into_memory(data: Views, y: Array, task: Task) -> tuple[Array, Views]:
-    """Some samples of data in chunks, by position, to look at and to judge by: one pass."""
+def _take_into_memory(samples: TaskData) -> tuple[Array, Views] | None:
+    """Some samples of data in chunks, by position, to look at and to judge by: one pass; None of others."""
+    data, y, task = samples.data, samples.targets, samples.task
+    if not getattr(data, "chunked", False):
+        return None
     most = _count_in_memory(data, task.max_validated or _MAX_JUDGED)
     if len(y) <= most:
         few = np.arange(len(y))
-    elif task is CLASSIFICATION:
+    elif samples.kind == "classes":
         few = space_samples(data, y, most)
     else:
-        few = np.sort(
-            order_samples(data, *task.order_keys(y))[np.linspace(0, len(y) - 1, most).astype(int)]
-        )
+        few = np.sort(samples.order[np.linspace(0, len(y) - 1, most).astype(int)])
     return few, data[few].to_memory()
+
+
+@dataclass(frozen=True, eq=False)
+class DescribedData:
+    """Samples, and what the call says of them; the columns that say it are no features."""
+
+    data: Any
+    labels: Labels | None
+    notes: tuple[str, ...]
+    times: Array | None  # as texts
+    leaves: tuple[tuple[str, str], ...]  # columns of views that are groups and times
+    covariates: pd.DataFrame  # by id
+    covariate_leaves: tuple[tuple[str, str], ...]
+
+
+def describe_samples(
+    path: Path,
+    source: ReadOptions,
+    opened: LoadedData,
+    labels: str | None,
+    covariates: Sequence[str] = (),
+    kind: Any = None,
+) -> DescribedData:
+    """Find labels (of that `kind`, if it is given), groups, times and covariates of what was opened."""
+    table, covariate_leaves = read_covariate_table(covariates, opened, path, source.id)
+    found = None if labels is None else find_labels(path, source, opened, labels, kind)
+    data, notes, times = opened.data, opened.notes, None
+    leaves: tuple[tuple[str, str], ...] = ()
+    with _flag_errors("--groups", source.groups):
+        if source.groups == "id":
+            data = data.with_groups("id")
+        elif source.groups is not None:
+            groups = read_groups(source.groups, opened, path, id=source.id)
+            data, leaves = groups.without(data), groups.leaves
+            data = data.with_groups(_label_values(groups).tolist())
+            notes = (*notes, f"groups: {describe_labels(groups)}")
+    if source.time is not None:
+        with _flag_errors("--time", source.time):
+            came = read_groups(source.time, opened, path, id=source.id)
+        times = np.where(came.known, came.values.astype(str), "")
+        data, leaves = came.without(data), (*leaves, *came.leaves)
+    data = drop_leaves(data, covariate_leaves)
+    data = data if found is None else found.without(data)
+    return DescribedData(data, found, notes, times, leaves, table, covariate_leaves)
+
+
+@contextmanager
+def _flag_errors(flag: str, value: str | None) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{flag} {value}: {error}") from None
 
 
 def read_training(
@@ -173,57 +228,56 @@ def read_training(
     """
     if adjust and not covariates:
         raise ValueError("--adjust wants --covariates, the columns to adjust for")
-    opened = _open_training(path, source, labels)
-    besides = Covariates.read(covariates, opened, path, source.id)
+    if labels is None:
+        raise ValueError("labels are wanted: --labels FILE:COLUMN")
+    with warnings.catch_warnings():  # who has no view is said in terms of learning later
+        warnings.filterwarnings("ignore", ".*(no view at all|observed for no sample)", AbsenceWarning)
+        opened = source.open(path, labels)
     kind = "numbers" if tuple(tasks) == (REGRESSION,) else None
-    found = find_labels(path, source, opened, labels, kind)
-    opened, ignored = group_samples(path, source, opened)
-    opened, times, columns = find_times(path, source, opened)
-    what = f"{path}: labels {labels!r}"
-    task = _check_task(found, tasks, what)
-    data, kernels = found.without(besides.without(opened.data)), options.make(opened)
+    said = describe_samples(path, source, opened, labels, covariates, kind)
+    data, found, what = said.data, said.labels, f"{path}: labels {labels!r}"
+    assert found is not None
+    task, kernels = _check_task(found, tasks, what), options.make(opened)
     if isinstance(data, KernelViews):
         options.refuse_kernels(path)
-    kept, dropped = _select_samples(data, found, what)
-    used, y = take_samples(data, kept), found.values[kept]
-    in_memory = _take_into_memory(used, y, task) if getattr(used, "chunked", False) else None
-    if in_memory is None:
-        odd = _training_warnings(found, data, used, kernels)
-    else:
-        odd = _sample_warnings(found, y, *in_memory, kernels)
-    absent = [f"{n} of {len(data)} samples {why}: not learned from" for why, n in dropped.items() if n]
-    for sentence in [*absent, *odd]:
-        warn(sentence, AbsenceWarning)
-    adjusted_for = make_covariates(used, besides.table.loc[used.ids.tolist()]) if adjust else None
-    leaves = () if adjust else besides.leaves
-    return TrainingData(
+    kept, targets, dropped = _select_samples(data, found, what)
+    used = take_samples(data, kept)
+    samples = TaskData(
         used,
-        y,
+        task.name,
+        targets.y,
+        targets.names,
         kernels,
+        times=None if said.times is None else parse_times(said.times[kept], used.ids),
+        covariates=make_covariates(used, said.covariates.loc[used.ids.tolist()]) if adjust else None,
+    )
+    in_memory = _take_into_memory(samples)
+    absent = [f"{n} of {len(data)} samples {why}: not learned from" for why, n in dropped.items() if n]
+    for sentence in [*absent, *_sample_warnings(found, data, samples, in_memory)]:
+        warn(sentence, AbsenceWarning)
+    ignored = [*said.leaves, *(() if adjust else said.covariate_leaves)]
+    return TrainingData(
+        samples,
+        task,
         len(data),
         dropped,
-        (*opened.notes, f"labels: {describe_labels(found)}", *describe_adjustment(adjusted_for)),
-        task,
+        (*said.notes, f"labels: {describe_labels(found)}", *describe_adjustment(samples.covariates)),
         found.columns,
-        reading=source.to_remember(opened, [*ignored, *columns, *leaves], covariates if adjust else ()),
-        covariates=besides.table,
-        times=None if times is None else parse_times(times[kept], used.ids),
-        adjusted_for=adjusted_for,
-        in_memory=in_memory,
+        source.to_remember(opened, ignored, covariates if adjust else ()),
+        said.covariates,
+        in_memory,
     )
 
 
-def _open_training(path: Path, source: ReadOptions, labels: str | None) -> LoadedData:
-    """Data to learn from: who has no view is said in terms of learning later, all else now."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*(no view at all|observed for no sample)", AbsenceWarning)
-        return source.open(path, labels)
-
-
-def _sample_warnings(found: Labels, y: Array, few: Array, part: Views, kernels: Any) -> list[str]:
-    """What is odd about those samples of data in chunks that are in memory."""
-    seen = replace(found, values=y[few], known=np.ones(len(few), dtype=bool))
-    return _training_warnings(seen, part, part, kernels)
+def _sample_warnings(
+    found: Labels, data: Any, samples: TaskData, in_memory: tuple[Array, Views] | None
+) -> list[str]:
+    """What is odd about samples out of `data`; of those in chunks, about some that are in memory."""
+    if in_memory is None:
+        return _training_warnings(found, data, samples.data, samples.kernel)
+    few, part = in_memory
+    seen = replace(found, values=samples.labels[few], known=np.ones(len(few), dtype=bool))
+    return _training_warnings(seen, part, part, samples.kernel)
 
 
 def describe_adjustment(covariates: Views | None) -> list[str]:
@@ -238,38 +292,6 @@ def describe_adjustment(covariates: Views | None) -> list[str]:
     unknown = covariates.missing_values[view] + len(names) * int((~covariates.observed).sum())
     gaps = f"; {unknown} unknown value(s) count as the mean" if unknown else ""
     return [f"numeric features are residuals after regression on {', '.join(words)}{gaps}"]
-
-
-def group_samples(
-    path: Path, source: ReadOptions, opened: LoadedData
-) -> tuple[LoadedData, tuple[tuple[str, str], ...]]:
-    """The data in the groups that were asked for, and the columns of views that these were."""
-    if source.groups is None:
-        return opened, ()
-    try:
-        if source.groups == "id":
-            return replace(opened, data=opened.data.with_groups("id")), ()
-        found = read_groups(source.groups, opened, path, id=source.id)
-        labels = [x if known else None for x, known in zip(found.values.tolist(), found.known, strict=True)]
-        note = f"groups: {describe_labels(found)}"
-        data = found.without(opened.data).with_groups(labels)
-    except ValueError as error:
-        raise ValueError(f"--groups {source.groups}: {error}") from None
-    return replace(opened, data=data, notes=(*opened.notes, note)), found.leaves
-
-
-def find_times(
-    path: Path, source: ReadOptions, opened: LoadedData
-) -> tuple[LoadedData, Array | None, tuple[tuple[str, str], ...]]:
-    """The data without the column of times, these as texts if any were asked for, and that column."""
-    if source.time is None:
-        return opened, None, ()
-    try:
-        found = read_groups(source.time, opened, path, id=source.id)
-    except ValueError as error:
-        raise ValueError(f"--time {source.time}: {error}") from None
-    texts = np.where(found.known, found.values.astype(str), "")
-    return replace(opened, data=found.without(opened.data)), texts, found.leaves
 
 
 def _check_task(labels: Labels, tasks: Sequence[Task], what: str) -> Task:
@@ -294,8 +316,10 @@ def explain_refusal(data: Views | KernelViews, labels: Labels, what: str) -> str
     return ""
 
 
-def _select_samples(data: Views | KernelViews, labels: Labels, what: str) -> tuple[Array, dict[str, int]]:
-    """Positions of the samples to learn from, and how many are not and why."""
+def _select_samples(
+    data: Views | KernelViews, labels: Labels, what: str
+) -> tuple[Array, PreparedTargets, dict[str, int]]:
+    """Positions of the samples to learn from, their targets, and how many are not and why."""
     task, blind = _TASK_OF_LABELS[labels.kind], ~data.observed.any(axis=1)
     usable = np.flatnonzero(labels.known & ~blind)
     try:
@@ -309,7 +333,7 @@ def _select_samples(data: Views | KernelViews, labels: Labels, what: str) -> tup
     }
     if task is CLASSIFICATION:
         dropped["of classes that are too small"] = len(usable) - len(targets.kept)
-    return usable[targets.kept], dropped
+    return usable[targets.kept], targets, dropped
 
 
 @contextmanager
@@ -327,11 +351,9 @@ def open_costs(path: Path | None) -> Iterator[pd.DataFrame | None]:
 
 
 def find_labels(
-    path: Path, source: ReadOptions, opened: LoadedData, labels: str | None, kind: Any = None
+    path: Path, source: ReadOptions, opened: LoadedData, labels: str, kind: Any = None
 ) -> Labels:
     """Labels as the call names them; of that `kind`, or what they look like."""
-    if labels is None:
-        raise ValueError("labels are wanted: --labels FILE:COLUMN")
     found = read_labels(labels, opened, path, id=source.id, kind=kind)
     for names in _similar_classes(found):
         warn(f"the classes {names} differ in writing only; make them one if they are", AbsenceWarning)
@@ -381,26 +403,21 @@ def _value_words(labels: Labels) -> str:
 # ------------------------------------------------------------------------------------- why views are absent
 
 
-@dataclass(frozen=True, eq=False)
-class Covariates:
-    """Columns that may be why views are absent, a frame by sample id, and the columns of views they are."""
+def read_covariate_table(
+    columns: Sequence[str], opened: LoadedData, path: Path, id: str | None
+) -> tuple[pd.DataFrame, tuple[tuple[str, str], ...]]:
+    """Columns of the table of labels or of views, by sample id, and those of views that they are."""
+    found = read_covariates(columns, opened, path, id=id)
+    values = {name: _label_values(labels) for name, labels in found.items()}
+    leaves = tuple(leaf for labels in found.values() for leaf in labels.leaves)
+    return pd.DataFrame(values, opened.data.ids.tolist()), leaves
 
-    table: pd.DataFrame = field(default_factory=pd.DataFrame)
-    leaves: tuple[tuple[str, str], ...] = ()
 
-    @classmethod
-    def read(cls, columns: Sequence[str], opened: LoadedData, path: Path, id: str | None) -> Covariates:
-        """Columns of the table of labels or of views."""
-        found = read_covariates(columns, opened, path, id=id)
-        values = {name: _label_values(labels) for name, labels in found.items()}
-        leaves = tuple(leaf for labels in found.values() for leaf in labels.leaves)
-        return cls(pd.DataFrame(values, opened.data.ids.tolist()), leaves)
-
-    def without(self, data: Any) -> Any:
-        """The data without the columns that are covariates, which are no features then."""
-        for view, column in self.leaves:
-            data = drop_features(data, view, [column])
-        return data
+def drop_leaves(data: Any, leaves: Sequence[tuple[str, str]]) -> Any:
+    """The data without columns of views, which are no features."""
+    for view, column in leaves:
+        data = drop_features(data, view, [column])
+    return data
 
 
 def _label_values(labels: Labels) -> Array:

@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import absentia
 from absentia.app._checks import check_folder, check_number
 from absentia.app._terminal import format_command, say, say_paths
 from absentia.app.cli._flags import Force, Whole
@@ -54,7 +55,6 @@ def demo(
     check_number("--absent", absent, 0, 0.8, kind="number")
     check_number("--seed", seed, 0)
     check_folder(output)
-    from absentia import files
     from absentia.app.cli._compare import check_study_folder
     from absentia.app.cli._study import run_trials, write_results
     from absentia.app.comparison import count_jobs
@@ -63,24 +63,23 @@ def demo(
     check_study_folder(output, force, _DATA_FILE)
     study = demo_study(n_samples, absent, seed, output)
     study.save()
-    files.write(output / _DATA_FILE, study.data.data, digit=study.data.y)  # each digit is its own code
-    run_trials(study, Pool(count_jobs(None, study.data.data), apart=True), retry=False)
+    data = study.data
+    absentia.io.write(output / _DATA_FILE, data.data, digit=data.y)  # each digit is its own code
+    run_trials(study, Pool(count_jobs(None, data.data), apart=True), retry=False)
     write_results(study)
     say("more, on the same views and on tables:")
-    data = (output / _DATA_FILE, "--labels", "digit")
-    say(f"  {format_command('inspect', *data)}")
-    say(f"  {format_command('compare', *data, '-o', 'compared')}    # with every method")
+    where = (output / _DATA_FILE, "--labels", "digit")
+    say(f"  {format_command('inspect', *where)}")
+    say(f"  {format_command('compare', *where, '-o', 'compared')}    # with every method")
     say("  absentia example breast    # a made-up cohort: three tables, labels with gaps")
 
 
 def demo_study(n_samples: int, absent: float, seed: int, folder: Path) -> Study:
     """The digits with a share of their views hidden, and methods to compare on them."""
-    from absentia import datasets
-    from absentia.data import missingness
     from absentia.experiment.comparison import Design, Study, make_task_data
 
-    views, y = datasets.load_digit_views(n_samples=n_samples, return_X_y=True)
-    views = views.hide(missingness.mcar(views, absent, random_state=seed))
+    views, y = absentia.datasets.load_digit_views(n_samples=n_samples, return_X_y=True)
+    views = views.hide(absentia.missingness.mcar(views, absent, random_state=seed))
     flags = ("--n-samples", n_samples, "--absent", absent, "--seed", seed)
     design = Design(
         _METHODS,
@@ -110,9 +109,7 @@ def example(folder: Path, /, *, seed: Whole = 0) -> None:
     new = folder.absolute().parent / "newpatients"
     for place in (folder, new):
         check_folder(place)
-    from absentia import datasets
-
-    datasets.write_cohort(folder, new, seed)
+    absentia.datasets.write_cohort(folder, new, seed)
     say("made-up patients of three subtypes: expression, methylation, clinical; some lack views or a label")
     if new.is_relative_to(Path.cwd()):
         new = new.relative_to(Path.cwd())

@@ -40,7 +40,7 @@ from absentia.app.cli._flags import made_with, make_table, parameters_in_words, 
 from absentia.core import limit_threads
 from absentia.data import DataSummary, Views
 from absentia.experiment import Validation
-from absentia.experiment.comparison import format_seconds
+from absentia.experiment.comparison import format_seconds, learn_all
 from absentia.kernels import ViewKernels
 from absentia.methods import inspection, models
 from absentia.methods.catalogue import Entry, find, offered
@@ -54,8 +54,6 @@ from absentia.tasks import (
     Interval,
     Plan,
     Task,
-    adjust_samples,
-    choose_decision,
     decision_words,
     take_samples,
 )
@@ -141,14 +139,15 @@ def run_fit(
             covariates=options.covariates,
             adjust=options.adjust,
         )
-        training = replace(training, task=_judged_by(training, options))
+        training = _judge_by(training, options)
         entry = entry or training.task.find(training.default_method)
         given: dict[str, Any] = {"C": options.parse_C(), "options": _read_parameters(entry, options, flags)}
         if training.task.name == "classes":
             given["probability"] = options.probability
         if options.no_rows:
-            training = replace(training, kernels=_without_rows(entry, training.kernels, given["options"]))
-        plan = training.task.plan(entry, training.data, training.kernels, **given)
+            kernel = _without_rows(entry, training.samples.kernel, given["options"])
+            training = replace(training, samples=replace(training.samples, kernel=kernel))
+        plan = training.task.plan(entry, training.data, training.samples.kernel, **given)
         with limit_threads(options.threads, len(training.y)):
             model, validation = _learn(plan, training, options, page is not None)
         if training.in_memory is None:
@@ -170,18 +169,18 @@ def _without_rows(entry: Entry, kernels: ViewKernels, parameters: dict[str, Any]
     return without_landmarks(clone(kernels).set_params(kernel=entry.fixed.get("kernel", kernels.kernel)))
 
 
-def _judged_by(training: TrainingData, options: FitOptions) -> Task:
-    """The task with the score that counts, and classes decided so that it is best."""
+def _judge_by(training: TrainingData, options: FitOptions) -> TrainingData:
+    """The same with the score that counts, and classes decided so that it is best."""
     if training.task is not CLASSIFICATION:
         if options.score is not None or options.costs is not None:
             raise ValueError(f"--score and --costs are of classes, and the labels are {training.task.name}")
-        return training.task
+        return training
     with open_costs(options.costs) as costs:
-        decision = choose_decision(options.score, costs, np.unique(training.y))
-    task = Classification(decision, options.score)
+        samples = training.samples.judged_by(options.score, costs)
+    task = Classification(samples.decision, options.score)
     if not options.probability and task.main_score not in ("balanced accuracy", "accuracy"):
         raise ValueError(f"{task.main_score} wants probabilities; leave out --no-probability")
-    return task
+    return replace(training, samples=samples, task=task)
 
 
 def _read_parameters(entry: Entry, options: FitOptions, flags: Mapping[str, str]) -> dict[str, Any]:
@@ -233,12 +232,9 @@ def _learn(
     _say_how_long(plan, training, judging)
     with step_bar(plan.name, experiment.count_steps(plan, plans, n_folds)) as tick:
         begin = _progress._clock()
-        everyone = np.arange(len(training.y))
-        samples, adjust = adjust_samples(training.data, training.adjusted_for, everyone)
-        model = task.learn(samples, training.y, plan, tick)
+        whole, model, learned_from = learn_all(training.samples, plan, tick)
         if options.no_rows:
             models.export(model)  # what cannot be is refused before the folds take their time
-        whole = model if adjust is None else models.adjust_before(adjust, model)
         if not validate:
             return whole, None
         seconds = judging * (_progress._clock() - begin)
@@ -247,10 +243,11 @@ def _learn(
                 f"fitted; judging it in folds beside baselines takes about {format_seconds(seconds)} more"
             )
             err.print(f"{words} (--no-report: not at all)", soft_wrap=True)
-        how: Any = {"coverage": coverage, "times": seen.times, "covariates": seen.adjusted_for}
+        times, covariates = seen.samples.times, seen.samples.covariates
+        how: Any = {"coverage": coverage, "times": times, "covariates": covariates}
         validation = experiment.cross_validate(task, seen.data, seen.y, plans, tick, **how)
     if coverage is not None:
-        _calibrate(model, samples, validation)
+        _calibrate(model, learned_from, validation)
     return whole, validation
 
 
@@ -263,7 +260,7 @@ def _say_how_long(plan: Plan, training: TrainingData, judging: float) -> None:
         seen.y,
         plan,
         n,
-        seen.adjusted_for,
+        seen.samples.covariates,
         chunked=training.in_memory is not None,
         least=_LONG_SECONDS / (1 + judging),
         clock=_progress._clock,
@@ -277,8 +274,8 @@ def _say_how_long(plan: Plan, training: TrainingData, judging: float) -> None:
 
 
 def _count_folds(task: Task, seen: TrainingData) -> int:
-    if seen.times is not None:
-        return len(task.make_time_folds(seen.y, seen.times, seen.data.groups))
+    if seen.samples.times is not None:
+        return len(task.make_time_folds(seen.y, seen.samples.times, seen.data.groups))
     return task.count_folds(seen.y, seen.data.groups)
 
 
@@ -466,7 +463,7 @@ def _facts(fit: _Fit, validation: Validation) -> dict[str, str]:
         facts["members"] = fit.fitted.sentence_
     if fit.entry.takes != "features":
         features = isinstance(seen.data, Views)
-        facts["kernel"] = _kernel_words(fit.training.kernels) if features else "as given"
+        facts["kernel"] = _kernel_words(fit.training.samples.kernel) if features else "as given"
     for name, values in validation.strengths.items():
         by_view = bool(values) and isinstance(values[0], Mapping)
         folds = f"in the folds {('; ' if by_view else ', ').join(map(_format_strength, values))}"
@@ -479,7 +476,7 @@ def _facts(fit: _Fit, validation: Validation) -> dict[str, str]:
         facts["decision"] = f"the class with the {words}"
     if fit.options.covariates:
         facts["covariates"] = ", ".join(fit.options.covariates)
-    for sentence in describe_adjustment(fit.training.adjusted_for):
+    for sentence in describe_adjustment(fit.training.samples.covariates):
         facts["adjusted"] = f"{sentence}; learned in the training part of each fold"
     facts["folds"] = f"{validation.n_folds}, {task.fold_words}, seed 0"
     if fit.options.source.time is not None:

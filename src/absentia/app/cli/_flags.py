@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import absentia
 from absentia.app._checks import MAX_PROCESSES, check_number
 from absentia.app._terminal import escape_text
 
@@ -23,7 +24,6 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from absentia.files import LoadedData
-    from absentia.kernels import ViewKernels
     from absentia.methods.catalogue import Entry
 
 
@@ -188,19 +188,15 @@ class ReadOptions:
 
     def options(self) -> dict[str, Any]:
         """As :func:`absentia.io.read` takes it."""
-        from absentia import files
-
         options = {field.name: getattr(self, field.name) for field in fields(self)}
         del options["groups"], options["time"]  # of samples that were read
-        options["views"] = files.parse_groups(list(self.views)) if self.views else None
+        options["views"] = absentia.io.parse_groups(list(self.views)) if self.views else None
         options["transpose"] = False if self.transpose is None else self.transpose or True
         return options
 
     def open(self, path: Path, labels: str | None = None) -> LoadedData:
         """Data, and what was found beside them; the table of `labels` is no view."""
-        from absentia import files
-
-        return files.open_data(path, labels=labels, **self.options())
+        return absentia.io.open_data(path, labels=labels, **self.options())
 
     def to_remember(
         self, opened: LoadedData, ignored: Sequence[tuple[str, str]] = (), covariates: Sequence[str] = ()
@@ -299,10 +295,8 @@ class ViewKernelOptions:
         if self.kernel or self.log:
             raise ValueError(f"{path}: holds kernels already; --kernel and --log are for features")
 
-    def make(self, opened: LoadedData) -> ViewKernels:
+    def make(self, opened: LoadedData) -> absentia.ViewKernels:
         """The kernels of each view: as the call says, else rbf."""
-        from absentia.kernels import ViewKernels
-
         self.check_names()
         check_number("--factors", self.factors)
         common, by_view = "rbf", dict[str, dict[str, Any]]()
@@ -315,7 +309,9 @@ class ViewKernelOptions:
         for view in self.log:
             by_view.setdefault(_check_view(opened, view, "--log"), {})["log"] = True
         approx = None if self.approx == "none" else self.approx
-        return ViewKernels(common, per_view=by_view or None, approx=approx, n_landmarks=self.factors)
+        return absentia.ViewKernels(
+            common, per_view=by_view or None, approx=approx, n_landmarks=self.factors
+        )
 
 
 def _check_view(opened: LoadedData, view: str, flag: str) -> str:
@@ -393,8 +389,6 @@ def parameters_in_words(parameters: Mapping[str, Any]) -> str:
 def made_with() -> str:
     """What a report was made with."""
     import numpy as np
-
-    import absentia
 
     return f"absentia {absentia.__version__}, NumPy {np.__version__}"
 

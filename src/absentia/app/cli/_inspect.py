@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import absentia
 from absentia.app._terminal import escape_text, format_command, out, say, say_json, show_warning
 from absentia.app.cli import _flags as flag
 
@@ -16,9 +16,12 @@ from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
+    from absentia.app.cli._data import DescribedData
     from absentia.data import Presence
-    from absentia.files import Labels, LoadedData
+    from absentia.files import Labels
     from absentia.methods.inspection import Absence
+
+_MAX_PATTERNS = 10  # that have a row of their own
 
 
 def inspect(
@@ -34,44 +37,33 @@ def inspect(
 
     Example: absentia inspect breast/ --labels labels.csv:subtype
     """
-    from absentia import files
-
-    if data.suffix.lower() == ".absentia" or files.holds_model(data):
-        from absentia.methods import models
-
-        _show_model(data, models.describe(data), json)
+    if data.suffix.lower() == ".absentia" or absentia.io.holds_model(data):
+        _show_model(data, absentia.models.describe(data), json)
         return
     from absentia.app.cli._data import (
-        Covariates,
+        describe_samples,
         explain_labelled_absence,
-        find_labels,
-        find_times,
-        group_samples,
         list_advice,
+        list_concerns,
         read_some,
     )
     from absentia.core import limit_threads
 
-    loaded = source.open(data, labels)
-    label_values = None if labels is None else find_labels(data, source, loaded, labels)
-    besides = Covariates.read(covariates, loaded, data, source.id)
-    loaded, _ = group_samples(data, source, loaded)
-    loaded, *_ = find_times(data, source, loaded)
-    loaded = replace(loaded, data=besides.without(loaded.data))
-    features = loaded.data if label_values is None else label_values.without(loaded.data)
-    features, some_labels, said = read_some(features, label_values)
-    loaded = replace(loaded, notes=(*loaded.notes, said) if said else loaded.notes)
+    samples = describe_samples(data, source, source.open(data, labels), labels, covariates)
+    features, some_labels, looked_at = read_some(samples.data, samples.labels)
     with limit_threads(None, len(features)):
-        absence = explain_labelled_absence(features, some_labels, besides.table)
+        absence = explain_labelled_absence(features, some_labels, samples.covariates)
         advice = list_advice(features, some_labels)
+        advice = [*list_concerns(samples.data), *advice]
+    notes = [*samples.notes, *([looked_at] if looked_at else [])]
     if json:
-        say_json(_describe_data(loaded, label_values, advice) | {"absence": absence.to_dict()})
+        say_json(_describe_data(samples, notes, advice) | {"absence": absence.to_dict()})
         return
-    _show_data(data, loaded, label_values, advice)
+    _show_data(data, samples, notes, advice)
     if not features.observed.all():
         _show_absence(absence)
-    if labels is not None and label_values is not None:
-        say(_suggest_command(data, labels, covariates, source, loaded, label_values))
+    if labels is not None:
+        say(_suggest_command(data, labels, covariates, source, samples))
 
 
 def _suggest_command(
@@ -79,37 +71,33 @@ def _suggest_command(
     labels_flag: str,
     covariates: Sequence[str],
     source: flag.LabelledReadOptions,
-    loaded: LoadedData,
-    labels: Labels,
+    samples: DescribedData,
 ) -> str:
     """Return a line with the command that learns these labels, or with the reason why ``fit`` would not."""
     from absentia.app.cli._data import explain_refusal
 
     arguments = [str(path), "--labels", labels_flag, *flag.flag_words(source)]
     covariates_words = ["--covariates", *covariates] if covariates else []
+    labels = samples.labels
+    assert labels is not None
     if labels.kind == "multilabel":
         return f"next:  {format_command('compare', *arguments, '-o', 'compared')}"
-    reason = explain_refusal(labels.without(loaded.data), labels, labels_flag)
+    reason = explain_refusal(samples.data, labels, labels_flag)
     if reason:
         return f"absentia fit would refuse: {escape(reason)}"
     return f"next:  {format_command('fit', *arguments, *covariates_words, '-o', 'model.absentia')}"
 
 
-def _show_data(path: Path, loaded: LoadedData, labels: Labels | None, advice: Sequence[str]) -> None:
+def _show_data(path: Path, samples: DescribedData, notes: Sequence[str], advice: Sequence[str]) -> None:
     """Print tables of the views and of who has which, then notes, then warnings."""
-    from absentia.app.cli._data import list_concerns
-    from absentia.core import limit_threads
-
-    data = loaded.data if labels is None else labels.without(loaded.data)  # label columns are no features
+    data = samples.data
     say(f"[bold]{escape(str(path))}[/]  {escape(data._headline())}")
-    out.print(_make_view_table(data, labels))
+    out.print(_make_view_table(data, samples.labels))
     out.print(_make_pattern_table(data))
     say(_describe_groups(data))
-    for note in loaded.notes:
+    for note in notes:
         say(f"note: {escape_text(note)}")
-    with limit_threads(None, len(data)):
-        sentences = [*list_concerns(data), *advice]
-    for sentence in sentences:
+    for sentence in advice:
         show_warning(sentence)
 
 
@@ -129,9 +117,7 @@ def _make_view_table(data: Presence, labels: Labels | None) -> Table:
 
 def _describe_columns(data: Any, name: str) -> str:
     """Describe the columns of a view, missing values included; of a kernel, its size."""
-    from absentia.data import Views
-
-    if not isinstance(data, Views):
+    if not isinstance(data, absentia.Views):
         return str(data._size_of(name))
     levels, missing = list(data.levels(name)), data.missing_values[name]
     numbers = data.block(name).shape[1] - len(levels)
@@ -144,18 +130,18 @@ def _describe_columns(data: Any, name: str) -> str:
     return ", ".join(parts)
 
 
-def _make_pattern_table(data: Presence, max_patterns: int = 10) -> Table:
+def _make_pattern_table(data: Presence) -> Table:
     """A row for each set of views that samples have, the most frequent first."""
     patterns, counts = data.patterns()
     table = flag.make_table("samples", "share", "have")
     table.title, table.title_justify = "patterns", "left"
-    for pattern, count in list(zip(patterns, counts, strict=True))[:max_patterns]:
+    for pattern, count in list(zip(patterns, counts, strict=True))[:_MAX_PATTERNS]:
         present = [name for name, has in zip(data.names, pattern, strict=True) if has]
         views = "every view" if len(present) == data.n_views else ", ".join(present) or "no view"
         table.add_row(str(count), f"{count / len(data):.0%}", escape_text(views))
-    n_more = len(counts) - max_patterns
+    n_more = len(counts) - _MAX_PATTERNS
     if n_more > 0:
-        table.add_row(str(counts[max_patterns:].sum()), "", f"one of {n_more} further patterns")
+        table.add_row(str(counts[_MAX_PATTERNS:].sum()), "", f"one of {n_more} further patterns")
     return table
 
 
@@ -201,13 +187,11 @@ def _describe_groups(data: Presence) -> str:
     )
 
 
-def _describe_data(loaded: LoadedData, labels: Labels | None, advice: Sequence[str]) -> dict[str, Any]:
+def _describe_data(samples: DescribedData, notes: Sequence[str], advice: Sequence[str]) -> dict[str, Any]:
     """Return for ``--json`` what :func:`_show_data` prints."""
     import numpy as np
 
-    from absentia.app.cli._data import list_concerns
-
-    data = loaded.data if labels is None else labels.without(loaded.data)
+    data, labels = samples.data, samples.labels
     document: dict[str, Any] = {
         "kind": type(data).__name__,
         "samples": len(data),
@@ -219,8 +203,8 @@ def _describe_data(loaded: LoadedData, labels: Labels | None, advice: Sequence[s
             {"samples": int(count), "have": np.array(data.names)[row].tolist()}
             for row, count in zip(*data.patterns(), strict=True)
         ],
-        "notes": list(loaded.notes),
-        "warnings": [*list_concerns(data), *advice],
+        "notes": list(notes),
+        "warnings": list(advice),
     }
     if labels is not None:
         document["labels"] = {

@@ -8,15 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import absentia
 from absentia.app._checks import MAX_PROCESSES, STANDARD_OUTPUT, check_number, check_table
 from absentia.app._terminal import err, escape_text, out, say_json, say_paths
 from absentia.app.cli._flags import DATA_HELP, JSON, Force, ReadOptions, Threads, Whole, make_table
+from absentia.app.cli._predict import get_coding, load_model, read_samples
 
 # isort: split
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from absentia.data import Views
     from absentia.methods.models import Model
 
 _SHOWN = 20  # rows that are printed
@@ -71,13 +72,12 @@ def plan(
     printed = output == STANDARD_OUTPUT
     check_table(output, [data, model, costs, among], (".csv",), json, force)
     from absentia.core import limit_threads
-    from absentia.methods import inspection
 
     fitted, samples, lenders = _read(model, data, among, source)
     prices = {} if costs is None else _read_costs(costs)
     with limit_threads(threads, len(fitted.classifier.ids_)), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of columns and samples, once for every prediction
-        table = inspection.plan(fitted, samples, lenders, budget=budget, n_draws=draws, **prices)
+        table = absentia.inspection.plan(fitted, samples, lenders, budget=budget, n_draws=draws, **prices)
     notes = _explain_views(samples, lenders, prices.get("costs", samples.names))
     if output is not None:
         _write(table, output, printed)
@@ -96,25 +96,21 @@ def plan(
 
 def _read(
     path: Path, data: Path, among: Path | None, source: ReadOptions
-) -> tuple[Model, Views, Views | None]:
+) -> tuple[Model, absentia.Views, absentia.Views | None]:
     """The model, the samples that lack views, and those that lend them, in the model's views."""
-    from absentia import files
-    from absentia.app.cli._predict import get_coding, load_model, read_samples
-    from absentia.data import Views
-
     fitted = load_model(path)
     if not hasattr(fitted.classifier, "predict_proba"):
         raise ValueError(
             f"{path}: the model gives no probabilities of classes, which a plan is made by; fit classes, "
             "and without --no-probability"
         )
-    remembered, read = files.read_state(path)[1]["about"].get("reading"), []
+    read = []
     for place in (data,) if among is None else (data, among):
-        samples = read_samples(fitted, place, source, remembered, path)
-        if fitted.adjust is not None and isinstance(samples, Views):
+        samples = read_samples(fitted, place, source, path)
+        if fitted.adjust is not None and isinstance(samples, absentia.Views):
             with warnings.catch_warnings(action="ignore"):  # of columns
                 samples = fitted.adjust.transform(samples)  # what is lent is adjusted for the lender
-        if not isinstance(samples, Views) or not fitted.takes_features:
+        if not isinstance(samples, absentia.Views) or not fitted.takes_features:
             raise ValueError(f"{place}: features are wanted, which samples lend one another, not kernels")
         read.append(get_coding(fitted).in_views(samples))
     if read[0].observed.all():
@@ -124,10 +120,8 @@ def _read(
 
 def _read_costs(path: Path) -> dict[str, Any]:
     """What views cost, as :func:`absentia.inspection.plan` takes it."""
-    from absentia.files import file_errors, read_cells
-
-    with file_errors(path):
-        table = read_cells(path)
+    with absentia.io.file_errors(path):
+        table = absentia.io.read_cells(path)
         if not {"view", "cost"} <= set(table) <= {"view", *_COSTS}:
             came = ", ".join(map(repr, table))
             raise ValueError(f"has the columns {came}; view, cost and, if wanted, batch, batch cost are")
@@ -149,7 +143,7 @@ def _parse_column(table: Any, column: str) -> dict[str, float]:
     return values
 
 
-def _explain_views(samples: Views, lenders: Views | None, priced: Any) -> list[str]:
+def _explain_views(samples: absentia.Views, lenders: absentia.Views | None, priced: Any) -> list[str]:
     """Views that some lack, and that are not planned as they have no cost or nobody can lend them."""
     lenders = samples if lenders is None else lenders
     notes = []
@@ -165,16 +159,14 @@ def _explain_views(samples: Views, lenders: Views | None, priced: Any) -> list[s
 
 def _write(table: Any, output: Path, printed: bool) -> None:
     """The whole table as CSV, to a file or to standard output."""
-    from absentia.files import csv_rows, write_atomically
-
     rows = [
         [f"{cell:.6g}" if isinstance(cell, float) else cell for cell in row] for row in table.to_numpy()
     ]
-    lines = list(csv_rows([table.columns.tolist(), *rows]))
+    lines = list(absentia.io.csv_rows([table.columns.tolist(), *rows]))
     if printed:
         sys.stdout.buffer.writelines(lines)
     else:
-        write_atomically(output, lambda file: file.writelines(lines))
+        absentia.io.write_atomically(output, lambda file: file.writelines(lines))
 
 
 def _show(table: Any) -> Any:

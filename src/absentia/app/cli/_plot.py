@@ -9,16 +9,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import absentia
 from absentia.app._checks import check_ending, check_outputs
 from absentia.app._terminal import say_paths
 from absentia.app.cli import _flags as flag
+from absentia.app.cli._predict import load_model, read_samples
 
 # isort: split
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
     from absentia.app.plots import Display
-    from absentia.data import KernelViews, Views
 
 Kind = Literal[
     "presence",
@@ -108,20 +109,18 @@ class _Request:
     @cached_property
     def _read(self) -> tuple[Any, Any]:
         """Samples and their labels, without those whose label is unknown if labels are given."""
-        from absentia.app.cli._data import find_labels, find_times, group_samples
+        from absentia.app.cli._data import describe_samples
         from absentia.tasks import take_samples
 
-        loaded = self.source.open(self.path, self.labels)
-        found = None if self.labels is None else find_labels(self.path, self.source, loaded, self.labels)
-        loaded, _ = group_samples(self.path, self.source, loaded)
-        loaded, *_ = find_times(self.path, self.source, loaded)
-        if found is None:
-            return loaded.data, None
-        known = found.known.nonzero()[0]
-        return take_samples(found.without(loaded.data), known), found.values[known]
+        opened = self.source.open(self.path, self.labels)
+        said = describe_samples(self.path, self.source, opened, self.labels)
+        if said.labels is None:
+            return said.data, None
+        known = said.labels.known.nonzero()[0]
+        return take_samples(said.data, known), said.labels.values[known]
 
     @property
-    def data(self) -> Views | KernelViews:
+    def data(self) -> absentia.Views | absentia.KernelViews:
         return self._read[0]
 
     @property
@@ -130,116 +129,81 @@ class _Request:
 
     @cached_property
     def model(self) -> Any:
-        from absentia.app.cli._predict import load_model
-
         if self.model_path is None:
             raise ValueError("a model is wanted: --model model.absentia, written by absentia fit")
         return load_model(self.model_path)
 
     @property
-    def new_samples(self) -> Any:
-        """Samples read as those of the model were, without those whose label is unknown."""
-        from absentia import files
-        from absentia.app.cli._predict import read_samples
-
+    def of_model(self) -> tuple[Any, Any]:
+        """The fitted method, and samples as it takes them, without those whose label is unknown."""
+        model = self.model
         assert self.model_path is not None
-        remembered = files.read_state(self.model_path)[1]["about"].get("reading")
         plain = replace(self.source, groups=None, time=None)
-        new = read_samples(self.model, self.path, plain, remembered, self.model_path)
-        if self.labels is None:
-            return self.model.rows(new)
-        places = {sample: i for i, sample in enumerate(new.ids.tolist())}
-        return self.model.rows(new[[places[sample] for sample in self.data.ids.tolist()]])
+        new: Any = read_samples(model, self.path, plain, self.model_path)
+        if self.labels is not None:
+            places = {sample: i for i, sample in enumerate(new.ids.tolist())}
+            new = new[[places[sample] for sample in self.data.ids.tolist()]]
+        return model.classifier, model.rows(new)
 
     def wanted_labels(self, words: str = "FILE:COLUMN") -> Any:
         if self.labels is None:
             raise ValueError(f"labels are wanted: --labels {words}")
         return self.y
 
-    @property
-    def kernels(self) -> KernelViews:
-        from absentia.data import KernelViews
-        from absentia.kernels import ViewKernels
-
-        return self.data if isinstance(self.data, KernelViews) else ViewKernels().fit_transform(self.data)
-
-
-def _draw_absence(request: _Request) -> Display:
-    from absentia.app.plots import AbsenceDisplay
-    from absentia.methods import inspection
-
-    return AbsenceDisplay.from_absence(inspection.absence(request.data, request.y))
-
 
 def _draw_kernels(request: _Request) -> Display:
-    from absentia.app.plots import KernelDisplay
     from absentia.methods.catalogue import find
 
-    K = request.kernels
+    data = request.data
+    K = data if isinstance(data, absentia.KernelViews) else absentia.ViewKernels().fit_transform(data)
     completed = find(request.method, "completer").make().fit_transform(K)
-    return KernelDisplay.from_kernels(request.y, observed=K, completed=completed)
+    return absentia.plots.KernelDisplay.from_kernels(request.y, observed=K, completed=completed)
 
 
 def _draw_values(request: _Request) -> Display:
-    from absentia import complete_values
-    from absentia.app.plots import ValuesDisplay
-    from absentia.data import Views, missingness
-
-    if not isinstance(request.data, Views):
+    data = request.data
+    if not isinstance(data, absentia.Views):
         raise ValueError(f"{request.path}: features are wanted, whose values are compared, not kernels")
-    hidden = request.data.hide(missingness.mcar(request.data, _HIDDEN, random_state=0))
+    hidden = data.hide(absentia.missingness.mcar(data, _HIDDEN, random_state=0))
     with warnings.catch_warnings(action="ignore"):  # of samples that hiding has left without another view
-        completed = complete_values(hidden, keep="all")
-    return ValuesDisplay.from_completed(completed, request.data)
+        completed = absentia.complete_values(hidden, keep="all")
+    return absentia.plots.ValuesDisplay.from_completed(completed, data)
 
 
 def _draw_survival(request: _Request) -> Display:
-    from absentia.app.plots import SurvivalDisplay
-
     y = request.wanted_labels("FILE:TIME,EVENT")
     if request.model_path is None:
-        return SurvivalDisplay.from_times(y)
-    return SurvivalDisplay.from_estimator(request.model.classifier, request.new_samples, y)
-
-
-def _draw_contributions(request: _Request) -> Display:
-    from absentia.app.plots import ContributionDisplay
-
-    sample: Any = request.sample
-    return ContributionDisplay.from_estimator(request.model.classifier, request.new_samples, sample=sample)
+        return absentia.plots.SurvivalDisplay.from_times(y)
+    return absentia.plots.SurvivalDisplay.from_estimator(*request.of_model, y)
 
 
 def _draw_calibration(request: _Request) -> Display:
-    from absentia.app.plots import CalibrationDisplay
-
     y = request.wanted_labels()
-    return CalibrationDisplay.from_estimator(request.model.classifier, request.new_samples, y)
+    return absentia.plots.CalibrationDisplay.from_estimator(*request.of_model, y)
+
+
+def _draw_contributions(request: _Request) -> Display:
+    return absentia.plots.ContributionDisplay.from_estimator(*request.of_model, sample=request.sample)
 
 
 def _draw_plan(request: _Request) -> Display:
     import pandas as pd
 
-    from absentia.app.plots import PlanDisplay
-    from absentia.files import file_errors
-
-    with file_errors(request.path):
-        return PlanDisplay.from_plan(pd.read_csv(request.path))
+    with absentia.io.file_errors(request.path):
+        return absentia.plots.PlanDisplay.from_plan(pd.read_csv(request.path))
 
 
 def _draw_ranks(request: _Request) -> Display:
-    from absentia.app.plots import CriticalDifferenceDisplay
-    from absentia.files import file_errors, read_matrix
-
-    with file_errors(request.path):
-        matrix = read_matrix(request.path)
-        return CriticalDifferenceDisplay.from_scores(matrix.X, matrix.column_names.tolist())
+    with absentia.io.file_errors(request.path):
+        matrix = absentia.io.read_matrix(request.path)
+        names = matrix.column_names.tolist()
+        return absentia.plots.CriticalDifferenceDisplay.from_scores(matrix.X, names)
 
 
 _OF_DATA = {"presence": "PresenceDisplay", "patterns": "PatternDisplay", "embedding": "EmbeddingDisplay"}
 _OF_MODELS = {"weights": "WeightDisplay", "importance": "ImportanceDisplay"}
 _OF_COMPARISONS = {"comparison": "ComparisonDisplay", "learning-curve": "LearningCurveDisplay"}
 _OTHERS: dict[str, Callable[[_Request], Display]] = {
-    "absence": _draw_absence,
     "kernels": _draw_kernels,
     "values": _draw_values,
     "contributions": _draw_contributions,
@@ -251,14 +215,14 @@ _OTHERS: dict[str, Callable[[_Request], Display]] = {
 
 
 def _make_display(kind: Kind, request: _Request) -> Any:
-    from absentia.app import plots
-    from absentia.app.cli._predict import load_model
-    from absentia.app.comparison import open_comparison
-
+    plots = absentia.plots
     if kind in _OF_DATA:
         return getattr(plots, _OF_DATA[kind]).from_views(request.data, request.y)
     if kind in _OF_MODELS:
         return getattr(plots, _OF_MODELS[kind]).from_estimator(load_model(request.path).classifier)
     if kind in _OF_COMPARISONS:
-        return getattr(plots, _OF_COMPARISONS[kind]).from_comparison(open_comparison(request.path))
+        comparison = absentia.open_comparison(request.path)
+        return getattr(plots, _OF_COMPARISONS[kind]).from_comparison(comparison)
+    if kind == "absence":
+        return plots.AbsenceDisplay.from_absence(absentia.inspection.absence(request.data, request.y))
     return _OTHERS[kind](request)

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
+import absentia
 from absentia.app._checks import MAX_PROCESSES, STANDARD_OUTPUT, check_coverage, check_number, check_table
 from absentia.app._progress import step_bar
 from absentia.app._terminal import err, escape_text, out, say_json, say_paths
@@ -23,7 +24,6 @@ from absentia.app.cli._unfinished import Block, Unfinished, hash_inputs, keep_un
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from absentia.data import KernelViews, Views
     from absentia.methods.inspection import Shift
     from absentia.methods.models import Model
     from absentia.tasks import Task
@@ -78,15 +78,13 @@ def predict(
     flag.check_dask(dask)
     printed = output == STANDARD_OUTPUT
     check_table(output, [model, new], (".csv", ".parquet", *flag.container_endings(new)), json, force)
-    from absentia import files
     from absentia.core import limit_threads
 
     fitted = load_model(model)
     _check_calibration(model, fitted, coverage)
-    remembered = files.read_state(model)[1]["about"].get("reading")
     source = replace(source, chunks=dask is not None or "auto")
     with flag.start_dask(dask), limit_threads(threads, len(fitted.classifier.ids_)):
-        data = read_samples(fitted, new, source, remembered, model)
+        data = read_samples(fitted, new, source, model)
         rows = _count_block_rows(fitted)
         several = getattr(data, "chunked", False) or len(data) > rows
         hash_now = partial(hash_inputs, model, data, coverage, rows)
@@ -112,15 +110,13 @@ def predict(
 @contextmanager
 def _model_errors(model: Path, new: Path) -> Iterator[None]:
     """What goes wrong with new samples is said of these; what Python says of the model, of its file."""
-    from absentia import files
-
     try:
         yield
     except ValueError as error:
         raise ValueError(f"{new}: {error}") from error
     except (TypeError, AttributeError, LookupError, ArithmeticError) as error:
-        why = f"{type(error).__name__}: {files.one_line(error, 200)}"
-        raise files.FileError(
+        why = f"{type(error).__name__}: {absentia.io.one_line(error, 200)}"
+        raise absentia.io.FileError(
             f"{model}: the model gives no answer ({why}); it was changed, or another version wrote it: fit "
             "it again, and if that does not help, report it"
         ) from error
@@ -163,12 +159,11 @@ def _coverage_sentences(model: Model, coverage: float | None, vacuous: int, n: i
 
 def load_model(path: Path) -> Model:
     """A fitted model with the kernels that are made before it."""
-    from absentia.methods import models
     from absentia.tasks import find_task
 
-    fitted = models.load(path)
+    fitted = absentia.load(path)
     with suppress(ValueError):
-        model = models.as_model(fitted)
+        model = absentia.models.as_model(fitted)
         if model is fitted or find_task(model.classifier) is not None:
             return model
     raise ValueError(
@@ -178,44 +173,41 @@ def load_model(path: Path) -> Model:
 
 
 def read_samples(
-    fitted: Model, new: Path, source: flag.ReadOptions, remembered: Any, model: Path
-) -> Views | KernelViews:
-    """New samples as the call says, and as the model remembers that those of training were read."""
-    return _as_trained(fitted, *_read_new(fitted, model, new, source, remembered), new)
+    fitted: Model, new: Path, source: flag.ReadOptions, model: Path
+) -> absentia.Views | absentia.KernelViews:
+    """New samples as the call says, and as the file of the model has it that those of training were read.
 
-
-def _read_new(
-    fitted: Model, model: Path, new: Path, source: flag.ReadOptions, remembered: Any
-) -> tuple[Views | KernelViews, Views | None]:
-    """New samples, and the covariates that the model adjusts them for, if it does."""
-    from absentia import files
-    from absentia.app.cli._data import Covariates
+    With covariates beside them if the model adjusts for such.
+    """
+    from absentia.app.cli._data import drop_leaves, read_covariate_table
     from absentia.experiment.comparison import make_covariates
 
+    remembered = absentia.io.read_state(model)[1]["about"].get("reading")
     options = source.options_as_trained(new, remembered)
-    data = files.read_new(new, **options | {"chunks": source.chunks})
+    data = absentia.io.read_new(new, **options | {"chunks": source.chunks})
     if fitted.adjust is None:
-        return data, None
+        return _as_trained(fitted, data, None, new)
     columns = remembered.get("covariates", ()) if isinstance(remembered, dict) else ()
-    opened = files.LoadedData(data, table=options["labels"])
+    opened = absentia.io.LoadedData(data, table=options["labels"])
     try:
-        besides = Covariates.read([str(name) for name in columns], opened, new, source.id)
-        return besides.without(data), make_covariates(data, besides.table)
+        table, leaves = read_covariate_table([str(name) for name in columns], opened, new, source.id)
+        features, covariates = drop_leaves(data, leaves), make_covariates(data, table)
     except (ValueError, TypeError) as error:
         raise ValueError(
             f"{new}: {error}; {model} adjusts features for {', '.join(map(str, columns))}"
         ) from None
+    return _as_trained(fitted, features, covariates, new)
 
 
 def _as_trained(
-    model: Model, data: Views | KernelViews, covariates: Views | None, path: Path
-) -> Views | KernelViews:
+    model: Model, data: absentia.Views | absentia.KernelViews, covariates: absentia.Views | None, path: Path
+) -> absentia.Views | absentia.KernelViews:
     """New samples as the model can take them: its only view under its name, kernels with ids."""
     import numpy as np
 
-    from absentia.data import KernelViews, add_views
+    from absentia.data import add_views
 
-    if isinstance(data, KernelViews):
+    if isinstance(data, absentia.KernelViews):
         if data.square and np.array_equal(data.ids, np.arange(len(data))):
             raise ValueError(
                 f"{path}: kernels among samples without ids, of which nobody knows whether they are those "
@@ -233,7 +225,7 @@ def _as_trained(
     return data if covariates is None else add_views(data, covariates)
 
 
-def _check_orientation(model: Model, data: Views, path: Path) -> None:
+def _check_orientation(model: Model, data: absentia.Views, path: Path) -> None:
     """Refuse views whose samples are called as the features of training are: they are transposed."""
     if not model.takes_features:
         return
@@ -252,9 +244,7 @@ def _check_orientation(model: Model, data: Views, path: Path) -> None:
 
 def _condense(model: Model, data: Any, kept: Unfinished | None) -> tuple[Model, Any]:
     """Model and samples with scores instead of features in chunks, where the method is one on factors."""
-    from absentia.methods.prediction import FactorModel
-
-    if not getattr(data, "chunked", False) or not isinstance(model.classifier, FactorModel):
+    if not getattr(data, "chunked", False) or not _is_on_factors(model):
         return model, data
     rows: Any = model.rows(data)
     classifier, scores = model.classifier.condense(
@@ -263,11 +253,15 @@ def _condense(model: Model, data: Any, kept: Unfinished | None) -> tuple[Model, 
     return replace(model, classifier=classifier), scores
 
 
-def _matched_sentences(model: Model, data: Views | KernelViews) -> list[str]:
-    """How the columns of new samples go with those of training, and which views are not looked at."""
-    from absentia.data import Views
+def _is_on_factors(model: Model) -> bool:
+    from absentia.methods.prediction import FactorModel
 
-    if not isinstance(data, Views) or not model.takes_features:
+    return isinstance(model.classifier, FactorModel)
+
+
+def _matched_sentences(model: Model, data: Any) -> list[str]:
+    """How the columns of new samples go with those of training, and which views are not looked at."""
+    if not isinstance(data, absentia.Views) or not model.takes_features:
         return []
     besides = () if model.adjust is None else (model.adjust.covariates,)
     unknown = [name for name in data.names if name not in (*model.names, *besides)]
@@ -276,14 +270,12 @@ def _matched_sentences(model: Model, data: Views | KernelViews) -> list[str]:
     return [*get_coding(model).sentences(data), *ignored, *adjusted]
 
 
-def _compare_with_training(model: Model, data: Views | KernelViews) -> Shift | None:
+def _compare_with_training(model: Model, data: Any) -> Shift | None:
     """How new samples differ from those of training; None of a model that does not know these."""
-    from absentia.methods import inspection
-
     known = (
         hasattr(model.classifier, "training_summary_") and len(data) and not getattr(data, "chunked", False)
     )
-    return inspection.shift(model, data) if known else None
+    return absentia.inspection.shift(model, data) if known else None
 
 
 def _shift_sentences(shift: Shift | None) -> list[str]:
@@ -324,14 +316,12 @@ def _write_table(
     output: Path, model: Model, coverage: float | None, blocks: Iterable[Block]
 ) -> tuple[int, int]:
     """Write blocks of predictions to a table, whole or not at all; counts as above."""
-    from absentia import files
-
     flagged = vacuous = 0
 
     def save(file: BinaryIO) -> None:
         nonlocal flagged, vacuous
         header = _prediction_header(model, coverage)
-        with files.open_table(file, output.suffix, header, {"id", *_text_columns(model)}) as add:
+        with absentia.io.open_table(file, output.suffix, header, {"id", *_text_columns(model)}) as add:
             for lines, nothing in blocks:
                 add(lines)
                 flagged += sum(bool(line[-1]) for line in lines)
@@ -342,7 +332,7 @@ def _write_table(
         save(whole)
         sys.stdout.buffer.write(whole.getvalue())
     else:
-        files.write_atomically(output, save)
+        absentia.io.write_atomically(output, save)
     return flagged, vacuous
 
 
@@ -350,8 +340,6 @@ def _write_container(
     output: Path, model: Model, data: Any, coverage: float | None, blocks: Iterable[Block], new: Path
 ) -> tuple[int, int]:
     """The container that the samples came from, with predictions in its obs; counts as of a table."""
-    from absentia import files
-
     blocks = list(blocks)
     lines = [line for block, _ in blocks for line in block]
     texts = _text_columns(model)
@@ -360,7 +348,7 @@ def _write_container(
         for k, name in enumerate(_prediction_header(model, coverage))
         if name != "id" and not name.startswith("view=")
     }
-    files.write_mudata(output, data.to_mudata(files.read_mudata(new), obs=columns))
+    absentia.io.write_mudata(output, data.to_mudata(absentia.io.read_mudata(new), obs=columns))
     return sum(bool(line[-1]) for line in lines), sum(nothing for _, nothing in blocks)
 
 
@@ -371,27 +359,21 @@ def _text_columns(model: Model) -> set[str]:
 
 def _count_block_rows(model: Model) -> int:
     """How many samples fill a block with kernels of every view against the training samples."""
-    from absentia.methods.prediction import FactorModel
-
-    against = 1 if isinstance(model.classifier, FactorModel) else len(model.classifier.ids_)
+    against = 1 if _is_on_factors(model) else len(model.classifier.ids_)
     sample_bytes = 8 * max(1, against) * max(1, len(model.names))
     return min(max(_BLOCK_BYTES // sample_bytes, 1), _MAX_ROWS)
 
 
-def _by_block(
-    model: Model, data: Views | KernelViews, coverage: float | None, rows: int, first: int
-) -> Iterator[Block]:
+def _by_block(model: Model, data: Any, coverage: float | None, rows: int, first: int) -> Iterator[Block]:
     """Lines of the table, those of `rows` samples at a time, and of how many a set says nothing.
 
     Blocks before the `first` are left out.
     """
-    from absentia.data import AbsenceWarning
-
     with step_bar("predict", max(1, -(-len(data) // rows))) as tick:
         for start in range(first * rows, len(data), rows):
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", AbsenceWarning)  # said in full by _matched_sentences
-                part: Any = data[start : start + rows]
+                warnings.simplefilter("ignore", absentia.AbsenceWarning)  # _matched_sentences says all
+                part = data[start : start + rows]
                 part = part.to_memory() if getattr(part, "chunked", False) else part
                 block = _prediction_lines(model, model.rows(part), coverage)
             yield block
@@ -406,9 +388,7 @@ def _prediction_header(model: Model, coverage: float | None) -> list[str]:
     return ["id", *task.output_columns(model.classifier), *regions, *views, "flag"]
 
 
-def _prediction_lines(
-    model: Model, rows: Views | KernelViews, coverage: float | None
-) -> tuple[list[list[Any]], int]:
+def _prediction_lines(model: Model, rows: Any, coverage: float | None) -> tuple[list[list[Any]], int]:
     """The lines of these samples in the table of predictions, and of how many a set says nothing."""
     import numpy as np
 

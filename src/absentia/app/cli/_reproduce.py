@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import absentia
 from absentia.app._checks import MAX_PROCESSES, check_folder, check_number, check_replaced
 from absentia.app._exit_codes import explain_kept
 from absentia.app._progress import TrialProgress, show_trials
@@ -77,25 +78,21 @@ def reproduce(
 
 def _check_replaced(page: Path, force: bool) -> None:
     """Refuse to replace the page of an experiment, and what goes beside it, if the page is not ours."""
-    from absentia.files import is_written_by_absentia
-
-    if not is_written_by_absentia(page):
+    if not absentia.io.is_written_by_absentia(page):
         check_replaced([page.with_suffix(ending) for ending in (".html", ".md", ".svg")], force)
 
 
 def _select_experiments(name: str | None) -> Sequence[Experiment]:
     """The one that was asked for by name, or all whose data are at hand."""
-    from absentia import papers
-
     if name is None:
         return []
     if name != "all":
-        return [papers.find_experiment(name)]
-    able = papers.list_experiments().values()
+        return [absentia.papers.find_experiment(name)]
+    able = absentia.papers.list_experiments().values()
     for experiment in able:
-        if missing := papers.missing_data(experiment):
+        if missing := absentia.papers.missing_data(experiment):
             say(escape_text(f"{experiment.name}: left out, as {', '.join(missing)} is not at hand"))
-    return [experiment for experiment in able if not papers.missing_data(experiment)]
+    return [experiment for experiment in able if not absentia.papers.missing_data(experiment)]
 
 
 def _make_pool(jobs: int | None) -> Pool:
@@ -109,31 +106,28 @@ def _make_pool(jobs: int | None) -> Pool:
 def _run(
     experiment: Experiment, quick: bool, output: Path, pages: Path | None, pool: Pool, retry: bool
 ) -> None:
-    from absentia import papers
-
-    work = papers.Reproduction(experiment, output)
+    work = absentia.papers.Reproduction(experiment, output)
     todo, total = work.outstanding(retry), len(work.trials)
     say(escape_text(f"{experiment.name}: {total} trials, {total - len(todo)} are there already"))
     explain_kept(lambda: f"{len(work.done())} of {total} trials are kept in {output}")
     progress = TrialProgress(todo, pool.jobs)
     with show_trials(progress):
         work.run(todo, pool, progress.tell, progress.begin)
-    _finish(papers.summarise(experiment, papers.as_mappings(work.done()), quick), output)
+    _finish(absentia.papers.summarise(experiment, absentia.papers.as_mappings(work.done()), quick), output)
     if pages is not None:
-        papers.write_records(pages, experiment, work.done(), quick)
+        absentia.papers.write_records(pages, experiment, work.done(), quick)
 
 
 def _finish(summary: Summary, output: Path) -> None:
     """The page, twice, and what it says."""
-    from absentia import papers
     from absentia.app.report import save
     from absentia.app.report.reproduction import render_reproduction
 
     experiment = summary.experiment
     picture = f"{experiment.name}.svg" if experiment.chart else ""
     if picture:
-        _write(output / picture, papers.chart_svg(summary))
-    text = _write(output / f"{experiment.name}.md", papers.markdown(summary, picture))
+        _write(output / picture, absentia.papers.chart_svg(summary))
+    text = _write(output / f"{experiment.name}.md", absentia.papers.markdown(summary, picture))
     page = save(render_reproduction(summary), output / f"{experiment.name}.html")
     for failure in summary.failures[:3]:
         say(escape_text(f"failed: {failure}"))
@@ -142,34 +136,28 @@ def _finish(summary: Summary, output: Path) -> None:
 
 
 def _write_pages(pages: Path) -> None:
-    from absentia import papers
-
-    for name, content in papers.render_pages(pages).items():
+    for name, content in absentia.papers.render_pages(pages).items():
         _write(pages / name, content)
     say_paths(index=pages / "index.md")
 
 
 def _write(path: Path, content: str) -> Path:
-    from absentia.files import write_atomically
-
     path.parent.mkdir(parents=True, exist_ok=True)
-    return write_atomically(path, lambda file: file.write(content.encode()))
+    return absentia.io.write_atomically(path, lambda file: file.write(content.encode()))
 
 
 def _make_list(pages: Path | None = None) -> Table:
     """Name, paper, what, data, time, and whether the records of a folder are of the present versions."""
-    from absentia import papers
-
     table = make_table()
     for title in ("name", "paper", "what", "data", "time", *(["records"] if pages else [])):
         table.add_column(title, no_wrap=title in ("name", "time"))
-    short = {paper.key: paper.short for paper in papers.list_papers()}
-    for name, experiment in papers.list_experiments().items():
-        missing = papers.missing_data(experiment)
+    short = {paper.key: paper.short for paper in absentia.papers.list_papers()}
+    for name, experiment in absentia.papers.list_experiments().items():
+        missing = absentia.papers.missing_data(experiment)
         at_hand = "at hand" if experiment.data else "made up"
         data = f"not at hand: {', '.join(missing)}" if missing else at_hand
         minutes = f"{experiment.minutes:g} min"
-        versions = [escape_text(papers.describe_versions(pages, experiment))] if pages else []
+        versions = [escape_text(absentia.papers.describe_versions(pages, experiment))] if pages else []
         where = f"{short.get(experiment.paper, experiment.paper)}, {experiment.place}"
         table.add_row(name, where, escape_text(experiment.what), escape_text(data), minutes, *versions)
     return table

@@ -28,14 +28,7 @@ from absentia.app.cli._compare import PAGE, TABLE, AdjustOptions, CompareOptions
 from absentia.app.cli._data import open_costs, read_training
 from absentia.app.cli._flags import ReadOptions, ViewKernelOptions, flag_words, make_table
 from absentia.app.comparison import Comparison, make_design
-from absentia.experiment.comparison import (
-    Study,
-    TaskData,
-    draw_compared,
-    format_seconds,
-    label_data,
-    make_task_data,
-)
+from absentia.experiment.comparison import Study, TaskData, draw_compared, format_seconds, make_task_data
 from absentia.experiment.engine import Pool, Trial
 from absentia.experiment.pattern_mix import MixScores, PatternMix, make_mix
 from absentia.files import file_errors, parse_bytes, write_atomically
@@ -111,10 +104,7 @@ def _read_task_data(
         return make_task_data(opened.data, kernel=options.make(opened)), opened.notes
     tasks = (CLASSIFICATION, REGRESSION, SURVIVAL, MULTILABEL)
     training = read_training(path, source, labels, options, tasks, *astuple(adjustment))
-    columns = training.columns if training.task is MULTILABEL else ()
-    besides = training.times, training.adjusted_for
-    kernels, kind = training.kernels, training.task.name
-    return label_data(training.data, training.y, kernels, kind, columns, *besides), training.notes
+    return training.samples, training.notes
 
 
 def read_mix(path: Path | None, source: ReadOptions, study: Study) -> PatternMix | None:

@@ -16,6 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import absentia
+
 if TYPE_CHECKING:
     from absentia.core import Array
     from absentia.data import ChunkedTable
@@ -30,7 +32,6 @@ def hash_inputs(model: Path, data: Any, *options: Any) -> str:
     """
     import hashlib
 
-    from absentia import __version__
     from absentia.core import serialize
     from absentia.experiment.engine import content_hash
 
@@ -39,7 +40,7 @@ def hash_inputs(model: Path, data: Any, *options: Any) -> str:
         data = replace(data, _blocks={name: getattr(x, "profile", x) for name, x in blocks.items()})
     with open(model, "rb") as file:
         parts = [hashlib.file_digest(file, "sha256").hexdigest(), content_hash(serialize(data))]
-    return json.dumps([__version__, *parts, *options], default=str)
+    return json.dumps([absentia.__version__, *parts, *options], default=str)
 
 
 class Unfinished:
@@ -56,8 +57,6 @@ class Unfinished:
     """
 
     def __init__(self, output: Path, inputs: str, force: bool) -> None:
-        from absentia.files import write_atomically
-
         self.folder = output.with_name(f".{output.name}.unfinished")
         self.n_found = 0  # blocks and chunks that a run before this has done
         mark = self.folder / "inputs"
@@ -70,7 +69,7 @@ class Unfinished:
                 )
             self.remove()
         self.folder.mkdir(exist_ok=True)
-        write_atomically(mark, lambda file: file.write(inputs.encode()))
+        absentia.io.write_atomically(mark, lambda file: file.write(inputs.encode()))
 
     def remove(self) -> None:
         """Keep nothing any more."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+import absentia
 from absentia.app.plots._base import (
     ABSENT,
     MARKERS,
@@ -25,7 +26,6 @@ from absentia.core import Array
 from absentia.data import name_pattern
 
 if TYPE_CHECKING:
-    from absentia import CompletedValues
     from absentia.data import KernelViews, Presence, Views
     from absentia.methods.inspection import Absence
 
@@ -341,15 +341,11 @@ class EmbeddingDisplay(Display):
     @classmethod
     def from_views(cls, views: Any, y: Any = None, *, points: Any = None, ax: Any = None) -> Self:
         """Of `Views`, or complete `KernelViews`, by :func:`absentia.embed` unless `points` are given."""
-        from absentia import embed
-
         labels = _take_labels(views, y)
-        points = embed(views, 2) if points is None else check_length(points, len(views), "points")
+        points = absentia.embed(views, 2) if points is None else check_length(points, len(views), "points")
         return cls(np.asarray(points)[:, :2], views.observed, views.names, labels).plot(ax)
 
     def _draw(self, ax: Any) -> Any:
-        from matplotlib.lines import Line2D
-
         patterns, which = np.unique(self.observed, axis=0, return_inverse=True)
         which = which.ravel()
         frequent = np.argsort(-np.bincount(which), kind="stable")
@@ -372,17 +368,8 @@ class EmbeddingDisplay(Display):
                 linewidths=0.9,
             )
             fill = "0.3" if full else "none"
-            legend.append(
-                Line2D(
-                    [],
-                    [],
-                    linestyle="",
-                    marker=MARKERS[i],
-                    markerfacecolor=fill,
-                    markeredgecolor="0.3",
-                    label=words[i],
-                )
-            )
+            look = {"markerfacecolor": fill, "markeredgecolor": "0.3"}
+            legend.append(_make_key(words[i], MARKERS[i], **look))
         ax.set_xlabel("first coordinate")
         ax.set_ylabel("second coordinate")
         clear_spines(ax)
@@ -391,7 +378,6 @@ class EmbeddingDisplay(Display):
     def _find_shades(self) -> tuple[Array, list[Any]]:
         """A colour for each sample, and what stands for them in a legend."""
         from matplotlib import colormaps
-        from matplotlib.lines import Line2D
 
         if self.labels is None:
             return np.full(len(self.points), PRESENT), []
@@ -399,19 +385,19 @@ class EmbeddingDisplay(Display):
         if values.dtype.kind in "fiu" and len(np.unique(values)) > 10:
             low, high = np.nanmin(values), np.nanmax(values)
             scale = colormaps["viridis"]
-            ends = [
-                (scale(0.0), f"{low:.3g}"),
-                (scale(0.5), f"{(low + high) / 2:.3g}"),
-                (scale(1.0), f"{high:.3g}"),
-            ]
-            legend = [Line2D([], [], linestyle="", marker="s", color=c, label=w) for c, w in ends]
+            ends = {0.0: low, 0.5: (low + high) / 2, 1.0: high}
+            legend = [_make_key(f"{value:.3g}", "s", color=scale(at)) for at, value in ends.items()]
             return scale((values - low) / ((high - low) or 1)), legend
         classes, code = write_classes(values)
-        legend = [
-            Line2D([], [], linestyle="", marker="s", color=color(i), label=str(c))
-            for i, c in enumerate(classes)
-        ]
+        legend = [_make_key(str(name), "s", color=color(i)) for i, name in enumerate(classes)]
         return np.array([color(i) for i in code]), legend
+
+
+def _make_key(words: str, marker: str, **look: Any) -> Any:
+    """An entry of a legend: a marker and what it stands for."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], linestyle="", marker=marker, label=words, **look)
 
 
 @dataclass
@@ -438,7 +424,7 @@ class ValuesDisplay(Display):
     values: dict[str, tuple[Array, Array]]
 
     @classmethod
-    def from_completed(cls, completed: CompletedValues, truth: Views, *, ax: Any = None) -> Self:
+    def from_completed(cls, completed: absentia.CompletedValues, truth: Views, *, ax: Any = None) -> Self:
         """Of what :func:`absentia.complete_values` gives, and views that were never absent.
 
         Numeric features only; samples that were not filled, or whose truth is not known, do not count.

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+import absentia
 from absentia.app.plots._base import (
     MARKERS,
     PRESENT,
@@ -26,19 +27,39 @@ from absentia.data.survival import as_survival, kaplan_meier, log_rank
 _MIN_GROUP = 20  # samples of a pattern that get a calibration curve of their own
 
 
-def _draw_bars(ax: Any, table: Any) -> None:
+@dataclass
+class _BarDisplay(Display):
     """Horizontal bars: a row for each index, side by side for each column."""
-    y, height = list_rows(ax, table.index), 0.8 / table.shape[1]
-    for i, column in enumerate(table.columns):
-        shift = (i - (table.shape[1] - 1) / 2) * height
-        ax.barh(y + shift, table[column], height, color=color(i), label=str(column))
-    ax.axvline(0, color="0.3", linewidth=0.8)
-    if table.shape[1] > 1:
-        ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+
+    table: Any
+    label: str = "weight"
+
+    def _figure_size(self) -> tuple[float, float]:
+        return 4.72, 0.8 + 0.16 * max(4, self.table.size + len(self.table))
+
+    def _draw(self, ax: Any) -> None:
+        n_columns = self.table.shape[1]
+        y, height = list_rows(ax, self.table.index), 0.8 / n_columns
+        for i, column in enumerate(self.table.columns):
+            shift = (i - (n_columns - 1) / 2) * height
+            ax.barh(y + shift, self.table[column], height, color=color(i), label=str(column))
+        ax.axvline(0, color="0.3", linewidth=0.8)
+        if n_columns > 1:
+            ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+        ax.set_xlabel(self.label)
+
+
+def _scatter_by_view(ax: Any, x: Any, y: Any, views: Any, *, count: bool, **look: Any) -> None:
+    """Dots with a colour and a marker for each view, which the legend names and may count."""
+    names, code = write_classes(views)
+    for i, name in enumerate(names):
+        own = code == i
+        label = f"{name} ({own.sum()})" if count else name
+        ax.scatter(x[own], y[own], color=color(i), marker=MARKERS[i % 8], label=label, **look)
 
 
 @dataclass
-class WeightDisplay(Display):
+class WeightDisplay(_BarDisplay):
     """Weights that a model has learned: of views, by class if each has its own, or of an average's members.
 
     Parameters
@@ -57,8 +78,6 @@ class WeightDisplay(Display):
     >>> display = WeightDisplay.from_estimator(model)
     """
 
-    table: Any
-
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Of multiple kernel learning (``weight_table()``), or of ``Auto...`` (weights of its members)."""
@@ -74,17 +93,13 @@ class WeightDisplay(Display):
             raise ValueError(f"{kind} learns no weights; MKLClassifier, AbsentMKLClassifier and Auto... do")
         return cls(pd.DataFrame(table)).plot(ax)
 
-    def _figure_size(self) -> tuple[float, float]:
-        return 4.72, 0.8 + 0.16 * max(4, self.table.size + len(self.table))
-
     def _draw(self, ax: Any) -> None:
-        _draw_bars(ax, self.table)
-        ax.set_xlabel("weight")
+        super()._draw(ax)
         ax.set_xlim(left=0)
 
 
 @dataclass
-class ContributionDisplay(Display):
+class ContributionDisplay(_BarDisplay):
     """What views add to decisions, class by class: mean sizes over samples, or of one sample.
 
     Parameters
@@ -105,7 +120,6 @@ class ContributionDisplay(Display):
     >>> display = ContributionDisplay.from_estimator(model, views[40:])
     """
 
-    table: Any
     label: str = "contribution"
 
     @classmethod
@@ -120,14 +134,12 @@ class ContributionDisplay(Display):
         sample : id, optional
             One of them; by default the mean of absolute contributions over all.
         """
-        from absentia.methods import inspection
-
         if sample is not None:
             rows = np.flatnonzero([one == sample for one in X.ids.tolist()])
             if not rows.size:
                 raise ValueError(f"no sample {sample!r}; the first ids are {X.ids[:3].tolist()}")
             X = X[rows]
-        long = inspection.contributions(estimator, X)
+        long = absentia.inspection.contributions(estimator, X)
         how = "share of the score" if "exact" in str(long.attrs.get("how", "")) else "change if left out"
         if sample is None:
             long["contribution"] = long["contribution"].abs()
@@ -136,13 +148,6 @@ class ContributionDisplay(Display):
             f"mean absolute contribution, {len(X)} samples" if sample is None else f"contribution, {sample}"
         )
         return cls(mean.reindex(list(X.names)).dropna(how="all"), f"{words} ({how})").plot(ax)
-
-    def _figure_size(self) -> tuple[float, float]:
-        return 4.72, 0.8 + 0.16 * max(4, self.table.size + len(self.table))
-
-    def _draw(self, ax: Any) -> None:
-        _draw_bars(ax, self.table)
-        ax.set_xlabel(self.label)
 
 
 @dataclass
@@ -172,27 +177,16 @@ class ImportanceDisplay(Display):
     @classmethod
     def from_estimator(cls, estimator: Any, *, n: int = 20, ax: Any = None) -> Self:
         """Of :func:`absentia.inspection.feature_importance`."""
-        from absentia.methods import inspection
-
-        return cls(inspection.feature_importance(estimator).nlargest(n, "importance")).plot(ax)
+        return cls(absentia.inspection.feature_importance(estimator).nlargest(n, "importance")).plot(ax)
 
     def _figure_size(self) -> tuple[float, float]:
         return 4.72, 0.8 + 0.2 * len(self.table)
 
     def _draw(self, ax: Any) -> None:
-        y = list_rows(ax, self.table["feature"])
-        views, code = write_classes(self.table["view"])
-        for i, view in enumerate(views):
-            own = code == i
-            ax.hlines(y[own], 0, self.table["importance"][own], color=color(i), linewidth=1.4)
-            ax.scatter(
-                self.table["importance"][own],
-                y[own],
-                s=26,
-                color=color(i),
-                marker=MARKERS[i % 8],
-                label=view,
-            )
+        y, views = list_rows(ax, self.table["feature"]), self.table["view"]
+        size = self.table["importance"].to_numpy()
+        ax.hlines(y, 0, size, colors=[color(i) for i in write_classes(views)[1]], linewidth=1.4)
+        _scatter_by_view(ax, size, y, views, count=False, s=26)
         ax.set_xlim(left=0)
         ax.set_xlabel("importance")
         ax.legend(frameon=False, loc="lower right")
@@ -251,11 +245,8 @@ class CalibrationDisplay(Display):
         truth = check_length(y, len(proba), "y")[:, None] == np.asarray(classes)[None]
         if proba.shape[1] == 2:
             proba, truth = proba[:, 1:], truth[:, 1:]
-        groups = (
-            np.full(len(proba), "all samples")
-            if groups is None
-            else check_length(groups, len(proba), "groups")
-        )
+        groups = ["all samples"] * len(proba) if groups is None else groups
+        groups = check_length(groups, len(proba), "groups")
         names, counts = np.unique(groups, return_counts=True)
         large = names[counts >= _MIN_GROUP][np.argsort(-counts[counts >= _MIN_GROUP], kind="stable")]
         rows = {str(name): groups == name for name in large[:4]}
@@ -396,11 +387,8 @@ class SurvivalDisplay(Display):
             Of the groups; by default sorted.
         """
         time, event = as_survival(y)
-        groups = (
-            np.full(len(time), "all")
-            if groups is None
-            else check_length(groups, len(time), "groups").astype(str)
-        )
+        groups = ["all"] * len(time) if groups is None else groups
+        groups = check_length(groups, len(time), "groups").astype(str)
         names = list(order or np.unique(groups))
         curves = {
             f"{name} (n = {own.sum()})": kaplan_meier(time[own], event[own])
@@ -465,18 +453,7 @@ class PlanDisplay(Display):
     def _draw(self, ax: Any) -> None:
         cost, gain = (self.table[f"cumulative {what}"].to_numpy(float) for what in ("cost", "gain"))
         ax.plot(np.r_[0, cost], np.r_[0, gain], color=PRESENT, linewidth=1)
-        views, code = write_classes(self.table["view"])
-        for i, view in enumerate(views):
-            own = code == i
-            ax.scatter(
-                cost[own],
-                gain[own],
-                s=18,
-                color=color(i),
-                marker=MARKERS[i % 8],
-                label=f"{view} ({own.sum()})",
-                zorder=3,
-            )
+        _scatter_by_view(ax, cost, gain, self.table["view"], count=True, s=18, zorder=3)
         ax.set(xlim=(0, None), ylim=(0, None), xlabel="cost")
         ax.set_ylabel("expected rise of the probability\nof the right class, summed")
         clear_spines(ax)

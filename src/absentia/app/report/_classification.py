@@ -122,11 +122,6 @@ class ClassificationStory(PredictionStory):
     gains: Sequence[Gain] | None = None
     why_no_gains: str = ""
 
-    @property
-    def predicted(self) -> Array:
-        """Out-of-fold predictions of the method, (n,)."""
-        return self.predictions[self.method]
-
     def get_id(self, i: int) -> str:
         return str(i if self.ids is None else self.ids[i])
 

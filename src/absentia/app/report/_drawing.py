@@ -96,6 +96,7 @@ def average_blocks(values: Array, rows: Array, columns: Array) -> Array:
 # -------------------------------------------------------------------------------------------- along an axis
 
 _MARGIN = 4.0  # percent left free at either end: marks have a size
+_N_TICKS = 5
 _FENCE = 3.0  # interquartile ranges beyond which something is off the scale
 _Interval = tuple[float, float, float]  # value, low, high
 
@@ -162,18 +163,17 @@ def fit_axis(
     include: Sequence[float] = (),
     percent: bool = False,
     sign: bool = False,
-    n_ticks: int = 5,
 ) -> Axis:
     """Wide enough for all intervals but those that lie far outside the rest, and for what must be on it.
 
     Ticks are in hundredths with `percent`, and have a sign with `sign`.
     """
     low, high = _find_ends(intervals, include)
-    step, factor = round_step(high - low, n_ticks), 100 if percent else 1
+    step, factor = round_step(high - low, _N_TICKS), 100 if percent else 1
     suffix = "%" if percent and not sign else ""
     ticks = {
         tick: _label_tick(factor * tick, factor * step, sign) + suffix
-        for tick in round_ticks(low, high, n_ticks)
+        for tick in round_ticks(low, high, _N_TICKS)
     }
     return Axis(low, high, ticks)
 

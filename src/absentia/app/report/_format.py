@@ -99,9 +99,9 @@ def share_interval(right: Array, groups: Array | None) -> tuple[float, float]:
     return wilson_interval(float(np.mean(right)) * n, n)
 
 
-def wilson_interval(hits: float, n: float, z: float = 1.96) -> tuple[float, float]:
-    """Wilson's score interval (1927) of the share `hits` / `n`, ``n > 0``; 95 % by default."""
-    p = hits / n
+def wilson_interval(hits: float, n: float) -> tuple[float, float]:
+    """Wilson's score interval (1927) of the share `hits` / `n`, ``n > 0``; of 95 %."""
+    p, z = hits / n, 1.96
     middle = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     return max(0.0, middle - half), min(1.0, middle + half)

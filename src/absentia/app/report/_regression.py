@@ -83,8 +83,7 @@ def render_numbers(story: NumbersStory) -> str:
 
 
 def _list_figures(story: NumbersStory) -> list[tuple[str, str]]:
-    predicted = story.predictions[story.method]
-    (r2, low, high), rmse, _ = regression.errors(story.truth, predicted, story.groups)
+    (r2, low, high), rmse, _ = regression.errors(story.truth, story.predicted, story.groups)
     spread = format_number(float(story.truth.std()))
     n_views = format_count(story.n_views, "view")
     n_all = format_number(max(story.n_all, story.n_samples))
@@ -127,7 +126,7 @@ def _make_explained_section(story: NumbersStory) -> Section:
 
 def _compare_with_baselines(story: NumbersStory) -> Iterator[str]:
     """The method against each baseline, sample by sample."""
-    predicted = story.predictions[story.method]
+    predicted = story.predicted
     for name, baseline in list(story.predictions.items())[1:]:
         value, low, high = regression.explained_more(story.truth, predicted, baseline, story.groups)
         end = "chance could make that" if low <= 0 <= high else "more than chance would make"
@@ -156,7 +155,7 @@ def _make_scatter_section(story: NumbersStory) -> Section:
 def _draw_scatter(story: NumbersStory, shown: Array) -> Markup:
     """One scale for both axes; samples that lack views are hollow."""
     complete = np.asarray(story.observed.all(axis=1))
-    predicted, target = story.predictions[story.method], shorten(story.target, 40)
+    predicted, target = story.predicted, shorten(story.target, 40)
     ends = widen([*story.truth.tolist(), *predicted.tolist()], 0.04)
     frame = Frame.make((520, 520), ends, ends, (76.0, 16.0, 14.0, 54.0))
     ticks = {tick: f"{tick:g}".replace("-", "−") for tick in round_ticks(*ends)}
@@ -198,7 +197,7 @@ def _make_view_section(story: NumbersStory) -> Section:
     """How much larger the error becomes where each view is hidden."""
 
     def compare(v: int, has: Array) -> tuple[list[str], float]:
-        before = _rmse(story.truth[has], story.predictions[story.method][has])
+        before = _rmse(story.truth[has], story.predicted[has])
         after = _rmse(story.truth[has], story.without[has, v])
         rise = format_decimal(100 * (after / before - 1), 1, "+") + "%" if before > 0 else DASH
         return [format_number(before), format_number(after), rise], after - before

@@ -101,6 +101,11 @@ class PredictionStory:
         return next(iter(self.predictions))
 
     @property
+    def predicted(self) -> Array:
+        """Out-of-fold predictions of the method, (n,)."""
+        return self.predictions[self.method]
+
+    @property
     def n_samples(self) -> int:
         return int(self.observed.shape[0])
 

@@ -84,7 +84,7 @@ def render_survival(story: SurvivalStory) -> str:
 
 
 def _list_figures(story: SurvivalStory) -> list[tuple[str, str]]:
-    risk = story.predictions[story.method]
+    risk = story.predicted
     value, low, high = experiment.concordance(story.target, risk, story.fold, story.groups)
     n_all = format_number(max(story.n_all, story.n_samples))
     n_views = format_count(story.n_views, "view")
@@ -116,7 +116,7 @@ def _make_concordance_section(story: SurvivalStory) -> Section:
 
 def _compare_with_baselines(story: SurvivalStory) -> Iterator[str]:
     """The method against each baseline, pair by pair."""
-    risk = story.predictions[story.method]
+    risk = story.predicted
     for name, baseline in list(story.predictions.items())[1:]:
         given = (story.target, risk, baseline, story.fold, story.groups)
         value, low, high = experiment.concordance_gain(*given)
@@ -143,7 +143,7 @@ def _find_risk_groups(risk: Array, fold: Array) -> Array:
 
 def _make_curves_section(story: SurvivalStory) -> Section:
     """Kaplan-Meier curves of thirds of the samples by predicted risk, the highest first."""
-    y, group = story.target, _find_risk_groups(story.predictions[story.method], story.fold)
+    y, group = story.target, _find_risk_groups(story.predicted, story.fold)
     present = [k for k in reversed(range(len(_GROUPS))) if (group == k).any()]
     verdict = "All samples are in one group: their risks are equal."
     if len(present) > 1:

@@ -1,6 +1,6 @@
 """The data of a task: samples, perhaps with something to predict, and how kernels are made of features."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -79,6 +79,11 @@ class TaskData:
         assert self.y is not None
         return self.y
 
+    @property
+    def labels(self) -> Array:
+        """The targets as they came: classes by name."""
+        return np.array(self.classes)[self.targets] if self.kind == "classes" else self.targets
+
     @cached_property
     def hash(self) -> str:
         """The same for the same content, whichever of its arrays are one in memory."""
@@ -98,9 +103,11 @@ class TaskData:
         """Of all samples."""
         return clone(self.kernel).fit_transform(self.data) if self.has_features else self.data
 
-    def part(self, rows: Array, columns: Array | None = None) -> Any:
-        """Samples `rows`, of kernels against `columns`."""
-        return take_samples(self.data, rows, columns)
+    def take(self, rows: Array) -> "TaskData":
+        """The task of the samples `rows`."""
+        besides = {name: getattr(self, name) for name in ("y", "times", "covariates")}
+        some: Any = {name: None if values is None else values[rows] for name, values in besides.items()}
+        return replace(self, data=take_samples(self.data, rows), **some)
 
     def split(self, n_folds: int, seed: int, repeat: int) -> list[tuple[Array, Array]]:
         """Positions to learn from and to hold out, fold by fold; all of it follows from data and seed."""
@@ -208,33 +215,16 @@ def make_task_data(
     if time is not None:
         by_id = isinstance(time, Mapping) or hasattr(time, "iloc")
         time = (data.align(time) if by_id else np.asarray(time))[usable]
-    part, task = _among(data, usable), kind or _guess_task(values)
+    part, kind = _among(data, usable), kind or _guess_task(values)
     covariates = None if adjust is None else make_covariates(part, adjust)
-    return label_data(part, values, makes, task, names, time, covariates)
-
-
-def label_data(
-    data: Any,
-    values: Array,
-    kernel: ViewKernels,
-    kind: str,
-    names: Sequence[str] = (),
-    time: Any = None,
-    covariates: Views | None = None,
-) -> TaskData:
-    """Samples that all have a view and a label; classes that are too small for folds are left out.
-
-    `time` says when samples came, numbers or dates in their order; `covariates` is a view of them.
-    """
-    targets = TASKS[kind].prepare_targets(values, data.ids, names)
-    times = None if time is None else parse_times(time, data.ids)[targets.kept]
+    targets = TASKS[kind].prepare_targets(values, part.ids, names)
     return TaskData(
-        _among(data, targets.kept),
+        _among(part, targets.kept),
         kind,
         targets.y,
         targets.names,
-        clone(kernel),
-        times=times,
+        makes,
+        times=None if time is None else parse_times(time, part.ids)[targets.kept],
         covariates=None if covariates is None else covariates[targets.kept],
     )
 

@@ -34,27 +34,17 @@ def _draw(data: TaskData, most: int, seed: int) -> Array:
     return draw_training_part(data, np.arange(n), most / n, [seed])
 
 
-def take_task(data: TaskData, rows: Array) -> TaskData:
-    """The task of the samples `rows`, whose features are read into memory if they are in chunks."""
-    part = data.part(rows)
-    return replace(
-        data,
-        data=part.to_memory() if getattr(part, "chunked", False) else part,
-        y=None if data.y is None else data.y[rows],
-        covariates=None if data.covariates is None else data.covariates[rows],
-    )
-
-
 def draw_compared(data: TaskData, most: int | None, seed: int) -> tuple[TaskData, TaskData | None]:
     """What is compared on: all samples, or `most` of more; then all there are, too.
 
-    Samples in groups, or in time, are compared on as they are.
+    Samples in groups, or in time, are compared on as they are.  Features in chunks are read into memory.
     """
     few = most is not None and len(data.data) > most
     if not few or data.data.groups is not None or data.times is not None:
         return data, None
     assert most is not None
-    return take_task(data, _draw(data, most, seed)), data
+    some = data.take(_draw(data, most, seed))
+    return replace(some, data=some.data.to_memory()) if getattr(some.data, "chunked", False) else some, data
 
 
 def choose_finalists(results: ComparisonResults) -> tuple[str, ...]:

@@ -5,9 +5,10 @@ folds plus the mean difference on the folds that both had, which is its own mean
 So scores differ by what the differences say, and a method that was tried on easy folds gains nothing.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from absentia.experiment.learning_curve import (
     Judged,
     LearningCurve,
     ViewCurve,
+    average_folds,
     describe_lead,
     make_sample_curve,
     make_view_curve,
@@ -37,7 +39,7 @@ from absentia.experiment.results import (
     PatternScores,
     ViewWorth,
 )
-from absentia.tasks import Interval, Metric
+from absentia.tasks import Interval, Metric, Task
 
 _TOP_PATTERNS = 8
 _Folds = dict[tuple[int, int], float]
@@ -135,7 +137,7 @@ class ComparisonSummary:
         shift = 0.0
         if both and len(both) < len(base):
             shift = float(np.mean(list(base.values())) - np.mean([base[key] for key in both]))
-        return _interval(np.array([own[key] for key in both or own]), metric, self.share, shift)
+        return average_folds([own[key] for key in both or own], metric, self.share, shift)
 
     @cached_property
     def fold_differences(self) -> dict[str, _Folds]:
@@ -198,6 +200,13 @@ class ComparisonSummary:
             test = np.array(record.result["test"], dtype=int)
             balance[test] += np.where(np.array(record.result["predicted"]) == y[test], 1, -1)
         return balance > 0
+
+    @cached_property
+    def sample_statistics(self) -> dict[str, Array]:
+        """By method that has scores, how well each sample is predicted."""
+        task, y = self.data.task, self.data.targets
+        done = {r.method: [one for one in self.main[r.method] if one.done] for r in self.rows if r.scores}
+        return {method: _average_repeats(task, y, records) for method, records in done.items()}
 
     # ---------------------------------------------------------------------------------------- the whole
 
@@ -262,75 +271,51 @@ def _scores_by_fold(records: Sequence[Record], metric: str) -> dict[tuple[int, i
     return dict(sorted(found.items()))
 
 
-def _interval(values: Array, metric: Metric, share: float, shift: float = 0.0) -> Interval:
-    """Mean and interval of scores of overlapping folds, as far as scores go; no interval of one."""
-    t = statistics.corrected_resampled_t(values, share) if len(values) > 1 else None
-    numbers = (t.mean, t.low, t.high) if t else (float(values.mean()), np.nan, np.nan)
-    return Interval(*(float(x) for x in np.clip(np.array(numbers) + shift, *metric.range)))
-
-
 # ------------------------------------------------------------------------------------------ by pattern
 
 
 def _score_patterns(summary: ComparisonSummary) -> Iterator[PatternScores]:
     if summary.data.task.pattern_metric is None:
         return
-    names = [row.method for row in summary.rows if row.scores]
-    each = {name: loss for name in names if (loss := _score_samples(summary, name)) is not None}
     observed = summary.data.data.observed
     masks, member, counts = np.unique(observed, axis=0, return_inverse=True, return_counts=True)
     top = np.argsort(-counts, kind="stable")[:_TOP_PATTERNS]
     for p in top:
-        yield _score_pattern(summary, masks[p], np.ravel(member) == p, each)
+        yield _score_pattern(summary, masks[p], np.ravel(member) == p)
     rest = ~np.isin(np.ravel(member), top)
     if rest.any():
-        yield _score_pattern(summary, np.zeros(0, bool), rest, each)
+        yield _score_pattern(summary, np.zeros(0, bool), rest)
 
 
-def _score_pattern(
-    summary: ComparisonSummary, mask: Array, rows: Array, each: dict[str, Array]
-) -> PatternScores:
+def _score_pattern(summary: ComparisonSummary, mask: Array, rows: Array) -> PatternScores:
     names = summary.data.data.names
     words = name_pattern(mask, names) if len(mask) else "other patterns together"
     scores = {}
-    for method, values in each.items():
-        known = values[rows][~np.isnan(values[rows])]
-        if len(known):
-            scores[method] = summary.data.task.average_scores(known)
+    for method, means in summary.sample_statistics.items():
+        known = means[rows & ~np.isnan(means).any(axis=1)]
+        if (score := summary.data.task.score_pattern(known)) is not None:
+            scores[method] = score
     return PatternScores(words, tuple(mask.tolist()), int(rows.sum()), scores)
 
 
-def _score_samples(summary: ComparisonSummary, method: str) -> Array | None:
-    """Mean over repeats of being right, or of the squared error; NaN of samples never held out."""
-    means = _average_repeats(summary, method, summary.data.task.sample_scores)
-    return None if means is None else means[:, 0]
-
-
-def _average_repeats(
-    summary: ComparisonSummary, method: str, measure: Callable[[Array, Array], Array]
-) -> Array | None:
-    """What is measured of predictions, (n, columns), mean over repeats; NaN of samples never held out."""
-    y, total = summary.data.targets, None
+def _average_repeats(task: Task, y: Array, records: Sequence[Record]) -> Array:
+    """Statistics of samples, (n, columns), mean over repeats; NaN of samples never held out."""
+    total: Any = 0.0
     counts = np.zeros((len(y), 1))
-    for record in summary.main[method]:
-        if record.done:
-            test, values = np.array(record.result["test"], dtype=int), np.array(record.result["predicted"])
-            own = measure(y[test], values).reshape(len(test), -1)
-            total = np.zeros((len(y), own.shape[1])) if total is None else total
-            total[test] += own
-            counts[test] += 1
-    return None if total is None else np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
+    for record in records:
+        test, values = np.array(record.result["test"], dtype=int), np.array(record.result["predicted"])
+        own = task.sample_statistics(y[test], values)
+        spread = np.zeros((len(y), own.shape[1]))
+        spread[test] = own
+        total = total + spread
+        counts[test] += 1
+    return np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
 
 
 def weigh_patterns(summary: ComparisonSummary, mix: PatternMix) -> MixScores:
     """Scores of all methods if samples came in another mix of patterns of views."""
     data, task = summary.data, summary.data.task
-    statistics = {
-        row.method: means
-        for row in summary.rows
-        if row.scores
-        and (means := _average_repeats(summary, row.method, task.sample_statistics)) is not None
-    }
+    statistics = summary.sample_statistics
     n_folds, repeats = count_folds(data, summary.design), summary.design.repeats
     dependence = 1.0 if data.data.n_groups is None else len(data.data) / data.data.n_groups
     overlap = dependence * (1 / repeats + n_folds / (n_folds - 1))
@@ -400,7 +385,7 @@ def _make_curves(summary: ComparisonSummary) -> Iterator[CurvePoint]:
             values = _scores_by_fold([r for r in mine if r.trial["rate"] == rate], summary.metric.name)
             if values:
                 share = rate / (1 - rate) if kind == "complete" else summary.share
-                score = _interval(np.array(list(values.values())), summary.metric, share)
+                score = average_folds(list(values.values()), summary.metric, share)
                 yield CurvePoint(row.method, float(rate), score)
 
 

@@ -20,7 +20,7 @@ from absentia.experiment.comparison._design import (
 )
 from absentia.experiment.engine import FolderError, Record
 from absentia.methods.models import Model, adjust_before
-from absentia.tasks import COMPLETION, Predictions, Task, adjust_samples, score_hidden_rows
+from absentia.tasks import COMPLETION, Plan, Predictions, Task, Tick, adjust_samples, score_hidden_rows
 
 _LARGEST = 1e100  # of a number in a record: squares of it and their sums stay finite
 _loaded: dict[str, TaskData] = {}
@@ -109,11 +109,17 @@ def fit_to_all(data: TaskData, method: str, seed: int = 0) -> Any:
     plan = make_plan(method, data, seed)
     if data.kind == "completion":
         return plan.estimator.fit(data.kernels)
-    y = np.array(data.classes)[data.targets] if data.kind == "classes" else data.targets
+    return learn_all(data, plan)[0]
+
+
+def learn_all(data: TaskData, plan: Plan, tick: Tick = lambda: None) -> tuple[Any, Any, Any]:
+    """A model of all samples; the same without what adjusts these, and what it has learned from."""
     if data.covariates is None:
-        return data.task.learn(data.data, y, plan)
+        model = data.task.learn(data.data, data.labels, plan, tick)
+        return model, model, data.data
     samples, adjust = adjust_samples(data.data, data.covariates, np.arange(len(data.data)))
-    return adjust_before(adjust, data.task.learn(samples, y, plan))
+    model = data.task.learn(samples, data.labels, plan, tick)
+    return adjust_before(adjust, model), model, samples
 
 
 def _kept(key: Mapping[str, Any], data: TaskData) -> Array:
