@@ -58,18 +58,6 @@ def center_kernel(K: Array) -> Array:
     return np.asarray(K - means - means[:, None] + (means.mean() if len(K) else 0.0))
 
 
-def is_constant_kernel(K: Array) -> bool:
-    """Whether all samples of a kernel are one but for rounding, so that it tells nothing of them.
-
-    Their mean squared distance from the mean is then below :data:`_ROUNDING` of the largest value.
-    """
-    if not len(K):
-        return True
-    diagonal = np.diagonal(K)
-    spread = float(diagonal.mean(dtype=np.float64)) - float(K.mean(dtype=np.float64))
-    return not spread > rounding_level(K.dtype) * float(diagonal.max())
-
-
 def rounding_level(dtype: Any) -> float:
     return _ROUNDING if np.dtype(dtype).itemsize > 4 else _ROUNDING_SINGLE
 
