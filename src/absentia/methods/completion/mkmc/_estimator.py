@@ -220,7 +220,7 @@ class MKMC(ModelSelection):
         form, self.n_components_ = self._select_form(samples)
         _warn_of_groups(self.groups_, "what the views' means say" if form.center else "zero")
         views = [view for view in form.view_kernels(self._train, samples) if len(view.v)]
-        model, solution, self.n_evaluations_ = self._solver().solve(views, len(samples), self.n_components_)
+        model, solution, self.n_evaluations_ = self._solve(views, len(samples), self.n_components_)
         self._set_convergence(solution)
         del views, solution  # as large as several models
         if self.groups_.max() > 0:

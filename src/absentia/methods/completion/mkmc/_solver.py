@@ -12,27 +12,21 @@ import scipy.linalg
 
 from absentia.core import (
     Array,
+    Iterative,
     LowRankPlusDiagonal,
     PDOperator,
     RandomState,
     argmin_key,
     make_generator,
     project,
+    warn,
 )
 from absentia.core.linalg import NotPositiveDefiniteError, cholesky, leading_eigenpairs, thin_gram
-from absentia.core.optimize import (
-    Callback,
-    DescentState,
-    GradientEvaluation,
-    Point,
-    Solution,
-    Status,
-    refine_minimum,
-)
+from absentia.core.optimize import DescentState, GradientEvaluation, Point, Solution, Status, refine_minimum
+from absentia.methods.completion._base import SubspaceCompleter
 from absentia.methods.completion.mkmc._imputation import (
     ImputationProblem,
     full_model,
-    make_covariance,
     solve_full,
     solve_paper,
 )
@@ -60,9 +54,8 @@ _MIN_LEADING = 16
 _SUBSPACE_TOL, _SUBSPACE_PASSES = 3e-4, 12
 
 
-@dataclass(frozen=True)
-class Solver:
-    """Options of a fit; `positions` are the samples' positions in the order that draws are made in."""
+class Solver(Iterative, SubspaceCompleter):
+    """Fits of low-rank and of unrestricted models, whole ones and short ones."""
 
     covariance: str
     algorithm: str
@@ -71,10 +64,9 @@ class Solver:
     tol: float
     max_iter: int
     random_state: RandomState
-    positions: Array
-    callback: Callback | None
+    _positions: Array  # of the samples with a view, in the order that draws are made in
 
-    def solve(
+    def _solve(
         self, views: Sequence[ViewKernel], size: int, q: int | None
     ) -> tuple[PDOperator, Solution[Any], int]:
         """The model of rank `q` (None: unrestricted) behind these views of `size` samples.
@@ -82,20 +74,24 @@ class Solver:
         With it, how the run went, and how many E-steps it took.
         """
         try:
-            return self._solve(views, size, q)
+            return self._run(views, size, q)
         except NotPositiveDefiniteError as error:
             raise ValueError(
                 f"the model became singular with prior={self.prior:g}; raise the prior "
                 "(1e-3 is the usual value), or look for kernels that are nearly singular"
             ) from error
 
-    def _solve(
+    def _run(
         self, views: Sequence[ViewKernel], size: int, q: int | None
     ) -> tuple[PDOperator, Solution[Any], int]:
-        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "callback": self.callback}
+        options: dict[str, Any] = {
+            "tol": self._tolerance(),
+            "max_iter": self.max_iter,
+            "callback": self._make_callback(),
+        }
         if self.algorithm == "paper":
             imputation = ImputationProblem.of(views, size, self.prior, np.dtype(self.dtype))
-            slow = solve_paper(imputation, make_covariance(self.covariance, q), **options)
+            slow = solve_paper(imputation, self.covariance, q, **options)
             return slow.state.model, slow, slow.n_iter
         problem = VisibleProblem.of(merge_views(views), size, self.prior, self.dtype)
         model: PDOperator
@@ -116,66 +112,68 @@ class Solver:
             return self._best_of_starts(problem, self._starts(problem, views, q), options)
         small = problem.size < _LARGE or problem.dtype == np.float32
         if small or not self.tol or problem.by_factors:
-            return solve_low_rank(problem, self.noise, self._begin(problem, q), **options)
+            return solve_low_rank(problem, self._noise, self._begin(problem, q), **options)
         rough_problem = problem.in_single_precision()
         rough_options = {**options, "tol": max(options["tol"], 3e-6)}
         rough = self._begin(rough_problem, q)
-        solve_low_rank(rough_problem, self.noise, rough, **rough_options)
-        start = begin_descent(problem, self.noise, rough.at.point, before=rough)
-        return solve_low_rank(problem, self.noise, start, **options)
+        solve_low_rank(rough_problem, self._noise, rough, **rough_options)
+        start = begin_descent(problem, self._noise, rough.at.point, before=rough)
+        return solve_low_rank(problem, self._noise, start, **options)
 
     def _begin(self, problem: VisibleProblem, q: int) -> DescentState[GradientEvaluation]:
-        return begin_descent(problem, self.noise, self._start(problem, q))
+        return begin_descent(problem, self._noise, self._start(problem, q))
 
     def _start(self, problem: VisibleProblem, q: int, rescale: bool = True) -> Point:
-        leading = self.leading_pairs(problem, q, rescale=rescale)
-        return _start_from_leading(problem, self.noise, leading, q)
+        leading = self._leading_pairs(problem, q, rescale=rescale)
+        return _start_from_leading(problem, self._noise, leading, q)
 
     def _starts(self, problem: VisibleProblem, views: Sequence[ViewKernel], q: int) -> Iterator[Point]:
         yield self._start(problem, q)
         yield self._start(problem, q, rescale=False)
         imputation = ImputationProblem.of(views, problem.size, problem.eps, problem.dtype)
         with suppress(NotPositiveDefiniteError):  # nearly singular kernels without a prior
-            family = make_covariance(self.covariance, q)
-            model = solve_paper(imputation, family, tol=0, max_iter=_HEAD_START).state.model
+            model = solve_paper(imputation, self.covariance, q, tol=0, max_iter=_HEAD_START).state.model
             assert isinstance(model, LowRankPlusDiagonal)
-            yield problem.point(model, self.noise)
+            yield problem.point(model, self._noise)
 
     def _best_of_starts(
         self, problem: VisibleProblem, starts: Iterator[Point], options: dict[str, Any]
     ) -> Solution[DescentState[GradientEvaluation]]:
         runs = []
         for first in starts:
-            start = begin_descent(problem, self.noise, first)
-            runs.append(solve_low_rank(problem, self.noise, start, **options))
+            start = begin_descent(problem, self._noise, first)
+            runs.append(solve_low_rank(problem, self._noise, start, **options))
             if runs[-1].status is Status.STOPPED:
                 break
         objectives = {i: float(run.trace[-1]) if run.n_iter else np.inf for i, run in enumerate(runs)}
         best = runs[argmin_key(objectives)]
         if self.covariance == "pca":  # equal noise leaves nothing flat enough to matter
             return best
-        noise = self.noise
+        noise = self._noise
         return refine_minimum(lambda point: evaluate(problem, noise, point), best, options["callback"])
 
-    def short_runs(self, problem: VisibleProblem, max_rank: int, *, tol: float, max_iter: int) -> ShortRuns:
-        """Quick runs at ranks up to `max_rank`; of large problems in single precision."""
-        if problem.size >= _LARGE and problem.dtype != np.float32 and not problem.by_factors:
-            problem = problem.in_single_precision()
-        return ShortRuns(self, problem, max_rank, {"tol": tol, "max_iter": max_iter})
-
-    def leading_pairs(self, problem: VisibleProblem, q: int, *, rescale: bool = True) -> _LeadingPairs:
+    def _leading_pairs(self, problem: VisibleProblem, q: int, *, rescale: bool = True) -> _LeadingPairs:
         """The `q` leading eigenpairs of the mean kernel; see :func:`_leading_pairs`."""
         rng = make_generator(self.random_state)
-        return _leading_pairs(problem, q, rng, rescale=rescale, positions=self.positions)
+        return _leading_pairs(problem, q, rng, rescale=rescale, positions=self._positions)
 
     @property
-    def noise(self) -> Noise:
+    def _noise(self) -> Noise:
         return equal_noise if self.covariance == "pca" else own_noise
+
+    def _tolerance(self) -> float:
+        if self.dtype == "float32" and 0 < self.tol < 1e-6:
+            warn(f"tol={self.tol:g} is finer than float32 can tell; 1e-6 is used instead")
+            return 1e-6
+        return float(self.tol)
 
 
 @dataclass
 class ShortRuns:
-    """Quick runs at growing ranks, each from the solution before; leading vectors serve several ranks."""
+    """Quick runs at growing ranks, each from the solution before; leading vectors serve several ranks.
+
+    Large problems are solved in single precision.
+    """
 
     solver: Solver
     problem: VisibleProblem
@@ -184,12 +182,17 @@ class ShortRuns:
     point: Point | None = None
     leading: _LeadingPairs | None = None
 
+    def __post_init__(self) -> None:
+        large = self.problem.size >= _LARGE and self.problem.dtype != np.float32
+        if large and not self.problem.by_factors:
+            self.problem = self.problem.in_single_precision()
+
     def __call__(self, q: int) -> Point:
         """Where a run of rank `q` ends."""
-        noise = self.solver.noise
+        noise = self.solver._noise
         if self.leading is None or q > len(self.leading.values):
             n_leading = max(q, min(max(2 * q, _MIN_LEADING), self.max_rank))
-            self.leading = self.solver.leading_pairs(self.problem, n_leading)
+            self.leading = self.solver._leading_pairs(self.problem, n_leading)
         first = _add_factors(_start_from_leading(self.problem, noise, self.leading, q), self.point)
         start = begin_descent(self.problem, noise, first)
         self.point = solve_low_rank(self.problem, noise, start, **self.options).state.at.point
