@@ -243,8 +243,8 @@ class Scaled:
 
     def project(self, F: Array, v: Array) -> _Projection:
         """As :func:`project`."""
-        unscaled = project(self.operator, F, v)
-        return _Projection(unscaled.left, self.factor * unscaled.A, self.factor * unscaled.inner)
+        found = project(self.operator, F, v)
+        return _Projection(found.left, found.A, self.factor * found.inner, self.factor * found.factor)
 
     def diagonal(self) -> Array:
         return self.factor * self.operator.diagonal()
@@ -349,10 +349,10 @@ class LowRankPlusDiagonal:
 
 
 class _Projection:
-    """What a kernel does to a thin matrix F: ``Q F = left A``, to be added up somewhere, and ``F' Q F``."""
+    """What a kernel does to a thin matrix F: ``Q F = factor left A``, and ``inner = F' Q F``."""
 
-    def __init__(self, left: Array, A: Array, inner: Array) -> None:
-        self.left, self.A, self.inner = left, A, inner
+    def __init__(self, left: Array, A: Array, inner: Array, factor: float = 1.0) -> None:
+        self.left, self.A, self.inner, self.factor = left, A, inner, factor
 
     @classmethod
     def direct(cls, F_v: Array, Y: Array) -> _Projection:
@@ -361,7 +361,7 @@ class _Projection:
 
     def add(self, total: Array, v: Array, T: Array) -> None:
         """``total[v] += (Q F) T``, some rows at a time."""
-        H = (self.A @ T).astype(self.left.dtype, copy=False)
+        H = (self.A @ (self.factor * T)).astype(self.left.dtype, copy=False)
         for rows in row_chunks(len(v)):
             total[v[rows]] += self.left[rows] @ H
 

@@ -29,9 +29,6 @@ def as_readonly(array: Array) -> Array:
 #: rounding of sums over thousands of samples; and where they are kept in single precision.
 _ROUNDING, _ROUNDING_SINGLE = 1e-9, 1e-5
 
-#: In double precision; looking them up by name costs as much as a small factorisation.
-_POTRF, _TRTRI = scipy.linalg.get_lapack_funcs(("potrf", "trtri"), dtype=np.float64)
-
 
 class NotPositiveDefiniteError(np.linalg.LinAlgError):
     """A matrix that had to be positive definite is not."""
@@ -108,18 +105,10 @@ def cholesky_logdet(L: Array) -> float:
 
 
 def whitening_matrix(A: Array, what: str = "matrix") -> Array:
-    """Lower triangular R with ``R A R' = I``, so that ``R' R`` is the inverse of A.
-
-    For many small matrices, whose inverses are wanted in products.
-    """
-    if not A.size:
-        return np.zeros_like(A)
-    L, info = _POTRF(A, lower=1, clean=1)
-    if info == 0:
-        R, info = _TRTRI(L, lower=1, overwrite_c=1)
-    if info != 0:
-        raise NotPositiveDefiniteError(f"{what} ({len(A)}x{len(A)}) is not positive definite")
-    return np.asarray(R)
+    """Lower triangular R with ``R A R' = I``, so that ``R' R`` is the inverse of A."""
+    return np.asarray(
+        scipy.linalg.solve_triangular(cholesky(A, what), np.eye(len(A)), lower=True, check_finite=False)
+    )
 
 
 def thin_gram(A: Array, B: Array, chunk: int = 8192) -> Array:

@@ -74,13 +74,3 @@ def test_short_runs_at_growing_ranks_are_runs_from_starts_of_their_own(model, mo
         assert found[0].shape == (40, q)
         np.testing.assert_allclose(found[0] @ found[0].T, point[0] @ point[0].T, rtol=1e-6, atol=1e-8)
         np.testing.assert_allclose(found[1], point[1], rtol=1e-6, atol=1e-8)
-
-
-def test_short_runs_of_large_problems_are_in_single_precision(monkeypatch):
-    problem, solver = problem_of(random_problem(40, 4, 0.3)), solver_of("pca", 40)
-    options = {"tol": 1e-4, "max_iter": 10}
-    assert ShortRuns(solver, problem, 3, options).problem.dtype == np.float64
-    monkeypatch.setattr(_solver, "_LARGE", 40)
-    single = ShortRuns(solver, problem, 3, options)
-    assert single.problem.dtype == np.float32
-    assert single(3)[0].dtype == np.float32

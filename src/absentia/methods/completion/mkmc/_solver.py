@@ -21,7 +21,7 @@ from absentia.core import (
     project,
     warn,
 )
-from absentia.core.linalg import NotPositiveDefiniteError, cholesky, leading_eigenpairs, thin_gram
+from absentia.core.linalg import NotPositiveDefiniteError, leading_eigenpairs, thin_gram, whitening_matrix
 from absentia.core.optimize import DescentState, GradientEvaluation, Point, Solution, Status, refine_minimum
 from absentia.methods.completion._base import SubspaceCompleter
 from absentia.methods.completion.mkmc._imputation import (
@@ -46,8 +46,6 @@ from absentia.methods.completion.mkmc._view_kernels import ViewKernel, merge_vie
 _SMALL = 500
 #: One of the three starts is where the papers' algorithm is after so many iterations.
 _HEAD_START = 5
-#: From so many samples on, the first part of a fit is run in single precision, which costs half.
-_LARGE = 2000
 #: For short runs at several ranks at least so many leading vectors are found at once.
 _MIN_LEADING = 16
 #: The subspace iteration ends when a pass adds less than this share to what it captures, or after so many.
@@ -107,21 +105,11 @@ class Solver(Iterative, SubspaceCompleter):
     def _solve_low_rank(
         self, problem: VisibleProblem, views: Sequence[ViewKernel], q: int, options: dict[str, Any]
     ) -> Solution[DescentState[GradientEvaluation]]:
-        """Descend from the start; small problems from several, large ones at first in single precision."""
+        """Descend from the start; small problems from several."""
         if problem.size <= _SMALL:
             return self._best_of_starts(problem, self._starts(problem, views, q), options)
-        small = problem.size < _LARGE or problem.dtype == np.float32
-        if small or not self.tol or problem.by_factors:
-            return solve_low_rank(problem, self._noise, self._begin(problem, q), **options)
-        rough_problem = problem.in_single_precision()
-        rough_options = {**options, "tol": max(options["tol"], 3e-6)}
-        rough = self._begin(rough_problem, q)
-        solve_low_rank(rough_problem, self._noise, rough, **rough_options)
-        start = begin_descent(problem, self._noise, rough.at.point, before=rough)
+        start = begin_descent(problem, self._noise, self._start(problem, q))
         return solve_low_rank(problem, self._noise, start, **options)
-
-    def _begin(self, problem: VisibleProblem, q: int) -> DescentState[GradientEvaluation]:
-        return begin_descent(problem, self._noise, self._start(problem, q))
 
     def _start(self, problem: VisibleProblem, q: int, rescale: bool = True) -> Point:
         leading = self._leading_pairs(problem, q, rescale=rescale)
@@ -170,10 +158,7 @@ class Solver(Iterative, SubspaceCompleter):
 
 @dataclass
 class ShortRuns:
-    """Quick runs at growing ranks, each from the solution before; leading vectors serve several ranks.
-
-    Large problems are solved in single precision.
-    """
+    """Quick runs at growing ranks, each from the solution before; leading vectors serve several ranks."""
 
     solver: Solver
     problem: VisibleProblem
@@ -181,11 +166,6 @@ class ShortRuns:
     options: dict[str, Any]
     point: Point | None = None
     leading: _LeadingPairs | None = None
-
-    def __post_init__(self) -> None:
-        large = self.problem.size >= _LARGE and self.problem.dtype != np.float32
-        if large and not self.problem.by_factors:
-            self.problem = self.problem.in_single_precision()
 
     def __call__(self, q: int) -> Point:
         """Where a run of rank `q` ends."""
@@ -295,6 +275,5 @@ def _orthonormalize(X: Array) -> Array:
         gram = thin_gram(X, X)
         # what a product of that precision leaves of a direction that is not there
         gram[np.diag_indices_from(gram)] += max(1e-12, 10 * np.finfo(X.dtype).eps) * np.trace(gram)
-        root = scipy.linalg.solve_triangular(cholesky(gram), np.eye(len(gram)), lower=True).T
-        X = X @ root.astype(X.dtype)
+        X = X @ whitening_matrix(gram).T.astype(X.dtype)
     return X
