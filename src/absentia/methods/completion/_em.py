@@ -64,7 +64,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 import scipy.linalg
@@ -367,7 +367,7 @@ class EMFill(RegularisedCompleter):
 
     def _projections(self) -> list[Array]:
         pairs = zip(self._bases, self._scores, strict=True)
-        return [basis.C[:, 1:] / scores.size for basis, scores in pairs]
+        return [cast("Array", basis.C)[:, 1:] / scores.size for basis, scores in pairs]
 
     def _predict_coordinates(self, known: Sequence[Array], observed: Array) -> list[Coordinates]:
         P = cholesky_inverse(cholesky(self.covariance_, "covariance"))
@@ -416,7 +416,7 @@ class _EMFitter:
         changes, means = [], []
         for basis, scores, present in zip(self.bases, known, self.X.observed.T, strict=True):
             # an axis is a combination of samples, and so are its coordinates
-            changes.append(basis.C[:, 1:].T @ scores[present])
+            changes.append(cast("Array", basis.C)[:, 1:].T @ scores[present])
             means.append(scores[present].mean(axis=0) if present.any() else np.zeros(scores.shape[1]))
         change_of_basis = scipy.linalg.block_diag(*changes)
         mu, S = self.moments

@@ -85,7 +85,8 @@ class RegularisedCompleter(Iterative, SubspaceCompleter):
         self._set_convergence(
             fitter.fit(float(strength), stop=stop, max_iter=self.max_iter, callback=self._make_callback())
         )
-        self._train, self._combinations = X, [basis.C for basis in self._bases]
+        self._train = X
+        self._combinations: list[Any] = [basis.C for basis in self._bases]
         self._coordinates = self._locate_absent(fitter.get_coordinates(), X)
 
     @cached_property

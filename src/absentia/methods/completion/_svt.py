@@ -131,7 +131,7 @@ class _SVTProblem:
 
         Of kernels given by factors only those that are not zero, from a matrix as large as all factors.
         """
-        roots = [block.outer_root for block in self.blocks]
+        roots: list[Any] = [block.outer_root for block in self.blocks]
         if sum(self.size if B is None else B.shape[1] for B in roots) < self.size:
             parts = []
             for block, B in zip(self.blocks, roots, strict=True):

@@ -266,9 +266,6 @@ class NewRows:
     C: Sequence[Array]  # coordinates
     square: Array  # new samples x views: squared lengths
 
-    def __len__(self) -> int:
-        return len(self.observed)
-
 
 class Variant(Protocol):
     """One of the three objectives: where to start, what it is at a point, how to shrink, new samples."""
