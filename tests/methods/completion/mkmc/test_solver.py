@@ -68,8 +68,7 @@ def test_short_runs_at_growing_ranks_are_runs_from_starts_of_their_own(model, mo
     for q in (1, 2, 3, 5):
         first = low_rank_start(problem, NOISE[model], q, np.random.default_rng(0))
         first = _solver._add_factors(first, point)
-        start = _low_rank.begin_descent(problem, NOISE[model], first)
-        point = _low_rank.solve_low_rank(problem, NOISE[model], start, tol=1e-4, max_iter=10).state.at.point
+        point = _low_rank.solve_low_rank(problem, NOISE[model], first, tol=1e-4, max_iter=10).state.at.point
         found = runs(q)
         assert found[0].shape == (40, q)
         np.testing.assert_allclose(found[0] @ found[0].T, point[0] @ point[0].T, rtol=1e-6, atol=1e-8)

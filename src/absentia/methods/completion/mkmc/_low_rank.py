@@ -373,25 +373,20 @@ def _em_step(
     return result, v[1] / noise(problem.weight / 2)
 
 
-def begin_descent(problem: VisibleProblem, noise: Noise, first: Point) -> DescentState[GradientEvaluation]:
-    """Where a descent from a first point stands."""
-    point = first[0].astype(problem.dtype, copy=False), first[1]
-    return DescentState(evaluate(problem, noise, point))
-
-
 def solve_low_rank(
     problem: VisibleProblem,
     noise: Noise,
-    start: DescentState[GradientEvaluation],
+    first: Point,
     *,
     tol: float,
     max_iter: int,
     callback: Callback | None = None,
 ) -> Solution[DescentState[GradientEvaluation]]:
-    """Descend from a start, which moves along; one iteration is one step, mostly one evaluation."""
+    """Descend from a first point; one iteration is one step, mostly one evaluation."""
 
     def run(point: Point) -> GradientEvaluation:
         return evaluate(problem, noise, point)
 
+    start = DescentState(run((first[0].astype(problem.dtype, copy=False), first[1])))
     stop = StoppingRule(tol, patience=SMALL_STEPS)
     return descend(run, start, stop=stop, max_iter=max_iter, callback=callback)

@@ -33,7 +33,6 @@ from absentia.methods.completion.mkmc._imputation import (
 from absentia.methods.completion.mkmc._low_rank import (
     Noise,
     VisibleProblem,
-    begin_descent,
     equal_noise,
     evaluate,
     own_noise,
@@ -108,8 +107,7 @@ class Solver(Iterative, SubspaceCompleter):
         """Descend from the start; small problems from several."""
         if problem.size <= _SMALL:
             return self._best_of_starts(problem, self._starts(problem, views, q), options)
-        start = begin_descent(problem, self._noise, self._start(problem, q))
-        return solve_low_rank(problem, self._noise, start, **options)
+        return solve_low_rank(problem, self._noise, self._start(problem, q), **options)
 
     def _start(self, problem: VisibleProblem, q: int, rescale: bool = True) -> Point:
         leading = self._leading_pairs(problem, q, rescale=rescale)
@@ -129,8 +127,7 @@ class Solver(Iterative, SubspaceCompleter):
     ) -> Solution[DescentState[GradientEvaluation]]:
         runs = []
         for first in starts:
-            start = begin_descent(problem, self._noise, first)
-            runs.append(solve_low_rank(problem, self._noise, start, **options))
+            runs.append(solve_low_rank(problem, self._noise, first, **options))
             if runs[-1].status is Status.STOPPED:
                 break
         objectives = {i: float(run.trace[-1]) if run.n_iter else np.inf for i, run in enumerate(runs)}
@@ -174,8 +171,7 @@ class ShortRuns:
             n_leading = max(q, min(max(2 * q, _MIN_LEADING), self.max_rank))
             self.leading = self.solver._leading_pairs(self.problem, n_leading)
         first = _add_factors(_start_from_leading(self.problem, noise, self.leading, q), self.point)
-        start = begin_descent(self.problem, noise, first)
-        self.point = solve_low_rank(self.problem, noise, start, **self.options).state.at.point
+        self.point = solve_low_rank(self.problem, noise, first, **self.options).state.at.point
         return self.point
 
 
