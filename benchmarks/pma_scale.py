@@ -26,7 +26,7 @@ from absentia import PMAClassifier, PMAImputer, datasets
 from absentia.core.linalg import squared_distances
 from absentia.methods.matrix._conditional_mean import conditional_mean, relative_residual
 from absentia.methods.matrix._inference import infer
-from absentia.methods.matrix._model import KroneckerGaussian, LazyRowKernel, RowKernel
+from absentia.methods.matrix._model import KroneckerGaussian, RowKernel
 
 
 def labels(n: int) -> dict[str, float]:
@@ -70,7 +70,9 @@ def precise(n: int) -> list[dict[str, Any]]:
     X, seen = np.where(hidden, 0.0, X), ~hidden
 
     def completed() -> np.ndarray:
-        return conditional_mean(KroneckerGaussian(LazyRowKernel(K1), np.eye(n), K2), X, seen, tol=1e-6)
+        return conditional_mean(
+            KroneckerGaussian(RowKernel.from_dense(K1), np.eye(n), K2), X, seen, tol=1e-6
+        )
 
     seconds, full = common.cpu(completed)
     model = KroneckerGaussian(RowKernel.from_dense(K1), np.eye(n), K2)
@@ -107,7 +109,7 @@ def _thin(
     gaps, eye = np.where(seen, X, np.nan), np.eye(len(K2))
 
     def given() -> np.ndarray:
-        model, rng = KroneckerGaussian(LazyRowKernel(K1), eye, K2), np.random.default_rng(0)
+        model, rng = KroneckerGaussian(RowKernel.from_dense(K1), eye, K2), np.random.default_rng(0)
         return infer(model, X, seen, "exact", 0, rng)[0]
 
     def whole() -> np.ndarray:

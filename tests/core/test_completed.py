@@ -15,8 +15,11 @@ from absentia.core import (
     Operator,
     Scaled,
     _operators,
+    center_operator,
     get_factors,
     has_factors,
+    measure_spread,
+    thin_operator,
 )
 
 N, RANK = 11, 3
@@ -168,3 +171,41 @@ def test_what_completers_make_of_factors_has_factors(completer, rng):
     for name in "abc":
         assert has_factors(full.operator(name))
         np.testing.assert_allclose(dense(full.operator(name)), full.block(name), atol=1e-6)
+
+
+# ------------------------------------------------------------------------------------- about the mean
+
+
+def test_the_spread_is_the_trace_of_the_centred_kernel_given_as_factors_or_not(rng):
+    X = rng.normal(size=(9, 3))
+    wanted = ((X - X.mean(axis=0)) ** 2).sum()
+    for K in (Dense(X @ X.T), Gram(X), Dense((X @ X.T).astype(np.float32)), Gram(X.astype(np.float32))):
+        tolerance = 1e-12 if K.dtype == np.float64 else 1e-5
+        np.testing.assert_allclose(measure_spread(K), wanted, rtol=tolerance)
+        centred = center_operator(K)
+        assert type(centred) is type(K)
+        assert centred.dtype == K.dtype
+        H = np.eye(9) - 1 / 9
+        np.testing.assert_allclose(centred.to_dense(), H @ X @ X.T @ H, atol=10 * tolerance)
+
+
+def test_a_kernel_of_one_point_has_no_spread_and_one_of_two_has():
+    assert measure_spread(Dense(np.zeros((0, 0)))) == 0
+    for dtype, below, above in ((np.float64, 1e-11, 1e-7), (np.float32, 1e-6, 1e-3)):
+        X = np.ones((5, 1))
+        assert measure_spread(Dense((7 * X @ X.T).astype(dtype))) == 0
+        assert measure_spread(Gram(np.full((5, 1), 7, dtype))) == 0
+        for size, constant in ((below, True), (above, False)):
+            K = (X @ X.T + size * np.diag([1.0, -1, 0, 0, 0])).astype(dtype)
+            K[0, 0] += 4 * size
+            assert (measure_spread(Dense(K)) == 0) == constant
+
+
+def test_a_thin_kernel_keeps_its_factors_and_every_other_becomes_an_array(rng):
+    X = rng.normal(size=(6, 2)).astype(np.float32)
+    thin, wide = thin_operator(Gram(X)), thin_operator(Gram(X.T))
+    assert isinstance(thin, Gram)
+    assert isinstance(wide, Dense)
+    assert thin.dtype == wide.dtype == np.float64
+    np.testing.assert_allclose(wide.to_dense(), X.T @ X, rtol=1e-6)
+    assert isinstance(thin_operator(LowRankPlusDiagonal(X, np.ones(6))), Dense)  # the diagonal is no factor

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -117,17 +116,3 @@ def test_matrix_models_too(monkeypatch):
     with threadpoolctl.threadpool_limits(2):
         PMAImputer().fit(X)
     assert seen == [{1}]
-
-
-@pytest.mark.parametrize(
-    ("architectures", "wanted"),
-    [(["SkylakeX", "Cooperlake"], True), (["SkylakeX", "Haswell"], False), ([None], False), ([], False)],
-)
-def test_all_libraries_must_multiply_small_matrices_as_they_are(architectures, wanted, monkeypatch):
-    libraries = [SimpleNamespace() if a is None else SimpleNamespace(architecture=a) for a in architectures]
-    monkeypatch.setattr(threads, "_libraries", lambda: SimpleNamespace(lib_controllers=libraries))
-    threads.has_small_kernels.cache_clear()
-    try:
-        assert threads.has_small_kernels() is wanted
-    finally:
-        threads.has_small_kernels.cache_clear()

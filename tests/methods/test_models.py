@@ -534,15 +534,11 @@ def test_a_file_of_the_default_takes_little_more_than_its_data(tmp_path, n, widt
 
 #: How many times what came a file may take, beside 40 kB of ids, coefficients and names.
 FILE_SIZES = {
-    "svt": 4.5,  # axes of every view, in three forms
-    "svt-svm": 6.0,  # features and these
-    "svt-mkl": 6.0,
+    "svt-svm": 1.8,  # features, and axes of every view as combinations of samples
+    "svt-mkl": 1.8,
     "cvkt-descent": 4.5,  # a map from all other views' features for every view
     "factors": 2.2,  # landmarks, here all samples, and the root of their kernel
     "factors-ridge": 2.2,
-    "em-svm": 2.0,
-    "em-mkl": 2.0,
-    "knn-svm": 2.0,  # features and kernels
     "mkc-ht": 2.0,  # coordinates, and combinations of all samples
     "mkc-sdp": 2.0,
     "mkc-app": 2.0,

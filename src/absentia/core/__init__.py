@@ -5,7 +5,15 @@ Estimators are imported when first asked for: scikit-learn, from which they deri
 
 from typing import TYPE_CHECKING, Any
 
-from absentia.core._completed import Completed, CompletedSide, get_factors, has_factors
+from absentia.core._completed import (
+    Completed,
+    CompletedSide,
+    center_operator,
+    get_factors,
+    has_factors,
+    measure_spread,
+    thin_operator,
+)
 from absentia.core._operators import Dense, Gram, LowRankPlusDiagonal, Operator, PDOperator, Scaled, project
 from absentia.core._parameters import (
     Fraction,

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse
 
 from absentia.core._operators import (
+    Dense,
     Gram,
     LowRankPlusDiagonal,
     Operator,
@@ -21,7 +22,7 @@ from absentia.core._operators import (
     row_chunks,
 )
 from absentia.core._serialization import serializable
-from absentia.core.linalg import Array, symmetrize, thin_gram
+from absentia.core.linalg import Array, center_kernel, rounding_level, symmetrize, thin_gram
 
 #: Eigenvalues below this part of the largest are rounding.
 _NEGLIGIBLE = 1e-10
@@ -207,3 +208,36 @@ def _completed_factors(K: Completed) -> _Factors:
     full[side.filled, :width] = side.W @ axes.T
     full[side.filled, width:] = side.W @ (more[:, extra] * np.sqrt(beyond[extra]))
     return _Factors(full, np.maximum(np.asarray(K.own.diagonal()), 0.0))
+
+
+# ------------------------------------------------------------------------------- kernels about their mean
+
+
+def thin_operator(K: Operator) -> Gram | Dense:
+    """A kernel in double precision: by factors if it has fewer than samples, else as an array."""
+    if has_factors(K):
+        Phi, own = get_factors(K)
+        if own is None and Phi.shape[1] < Phi.shape[0]:
+            return Gram(np.asarray(Phi, dtype=np.float64))
+    return Dense(np.asarray(K.to_dense(), dtype=np.float64))
+
+
+def center_operator(K: Operator) -> Gram | Dense:
+    """``H K H``, the kernel of the features less their mean; of factors by factors, in their precision."""
+    if isinstance(K, Gram):
+        return Gram(K.left - K.left.mean(axis=0, dtype=np.float64).astype(K.dtype))
+    centered = center_kernel(np.asarray(K.to_dense(), dtype=np.float64))
+    return Dense(symmetrize(centered).astype(K.dtype))
+
+
+def measure_spread(K: Operator) -> float:
+    """Sum of the samples' squared distances from their mean, the trace of ``H K H``.
+
+    Zero where all samples are one but for rounding, so that the kernel tells nothing of them.
+    """
+    n = K.shape[0]
+    if not n:
+        return 0.0
+    ones, diagonal = np.ones((n, 1)), K.diagonal()
+    spread = float(diagonal.sum(dtype=np.float64)) - float((ones.T @ (K @ ones)).item()) / n
+    return spread if spread > rounding_level(K.dtype) * n * float(diagonal.max()) else 0.0

@@ -25,7 +25,6 @@ from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
 
-from absentia.core._resources import has_one_thread, has_small_kernels
 from absentia.core._serialization import serializable
 from absentia.core.linalg import (
     Array,
@@ -38,8 +37,6 @@ from absentia.core.linalg import (
 )
 
 _CHUNK = 4096
-#: Products of at most so many multiplications are small to BLAS.
-_SMALL_PRODUCT = 1_000_000
 
 
 @runtime_checkable
@@ -116,10 +113,10 @@ class Dense:
     def __matmul__(self, X: Array) -> Array:
         return np.asarray(self.A @ X)
 
-    def project(self, F: Array, v: Array) -> _DirectProjection:
-        """As :func:`project`."""
+    def project(self, F: Array, v: Array) -> _Projection:
+        """As :func:`project`, of a symmetric matrix: BLAS is quicker with the thin one on the left."""
         F_v = F[v]
-        return _DirectProjection(F_v, _symmetric_product(self.A, F_v))
+        return _Projection.direct(F_v, np.asarray((F_v.T @ self.A).T))
 
     def diagonal(self) -> Array:
         return self.A.diagonal()
@@ -212,12 +209,12 @@ class Gram:
     def to_dense(self) -> Array:
         return np.asarray(self.left @ self.right.T)
 
-    def project(self, F: Array, v: Array) -> _FactoredProjection:
+    def project(self, F: Array, v: Array) -> _Projection:
         """As :func:`project`, in two passes over the factors by chunks of rows and nothing n x q kept."""
         A = np.zeros((self.right.shape[1], F.shape[1]))
         for rows in row_chunks(len(v)):
             A += self.right[rows].T @ F[v[rows]]
-        return _FactoredProjection(self.left, A)
+        return _Projection(self.left, A, A.T @ A)
 
 
 @serializable
@@ -244,9 +241,10 @@ class Scaled:
         result *= result.dtype.type(self.factor)
         return result
 
-    def project(self, F: Array, v: Array) -> _ScaledProjection:
+    def project(self, F: Array, v: Array) -> _Projection:
         """As :func:`project`."""
-        return _ScaledProjection(project(self.operator, F, v), self.factor)
+        found = project(self.operator, F, v)
+        return _Projection(found.left, found.A, self.factor * found.inner, self.factor * found.factor)
 
     def diagonal(self) -> Array:
         return self.factor * self.operator.diagonal()
@@ -350,78 +348,22 @@ class LowRankPlusDiagonal:
 # ---------------------------------------------------------------------------------------------- projections
 
 
-class _Projection(Protocol):
-    """What a kernel does to a thin matrix: ``inner = F' Q F``, and ``Q F`` to be added up somewhere."""
+class _Projection:
+    """What a kernel does to a thin matrix F: ``Q F = factor left A``, and ``inner = F' Q F``."""
 
-    @property
-    def inner(self) -> Array: ...
-    def add(self, total: Array, v: Array, T: Array) -> None: ...
+    def __init__(self, left: Array, A: Array, inner: Array, factor: float = 1.0) -> None:
+        self.left, self.A, self.inner, self.factor = left, A, inner, factor
 
-
-def _symmetric_product(A: Array, F: Array) -> Array:
-    """``A F`` of symmetric `A` and thin `F`.
-
-    BLAS copies the large matrix into an order of its own, and for few columns that takes longer than
-    multiplying.  Some multiply small matrices as they are: they get a few rows of `A` at a time (half the
-    time at 3000 x 3000 and 20 columns).  Others are faster at ``(F' A)'``, which is the same.
-    """
-    rows = next((b for b in (32, 16, 8) if b * F.size <= _SMALL_PRODUCT), 0)
-    n = len(A) - len(A) % rows if rows else 0
-    if (
-        not n
-        or not A.flags.c_contiguous
-        or A.dtype != F.dtype
-        or not (has_small_kernels() and has_one_thread())
-    ):
-        return np.asarray((F.T @ A).T)
-    result = np.empty_like(F, order="C")
-    groups = n // rows, rows
-    np.matmul(A[:n].reshape(*groups, A.shape[1]), F, out=result[:n].reshape(*groups, F.shape[1]))
-    np.matmul(A[n:], F, out=result[n:])
-    return result
-
-
-class _DirectProjection:
-    """``Q F`` as an array."""
-
-    def __init__(self, F_v: Array, Y: Array) -> None:
-        self.inner, self.Y = thin_gram(F_v, Y), Y
+    @classmethod
+    def direct(cls, F_v: Array, Y: Array) -> _Projection:
+        """Of the product ``Y = Q F``."""
+        return cls(Y, np.eye(Y.shape[1]), thin_gram(F_v, Y))
 
     def add(self, total: Array, v: Array, T: Array) -> None:
-        """``total[v] += (Q F) T``."""
-        total[v] += self.Y @ T.astype(self.Y.dtype, copy=False)
-
-
-class _FactoredProjection:
-    """``Q F = left A`` with `A` small."""
-
-    def __init__(self, left: Array, A: Array) -> None:
-        self.left, self.A = left, A
-
-    @property
-    def inner(self) -> Array:
-        return np.asarray(self.A.T @ self.A)
-
-    def add(self, total: Array, v: Array, T: Array) -> None:
-        """``total[v] += (Q F) T``."""
-        H = (self.A @ T).astype(self.left.dtype, copy=False)
+        """``total[v] += (Q F) T``, some rows at a time."""
+        H = (self.A @ (self.factor * T)).astype(self.left.dtype, copy=False)
         for rows in row_chunks(len(v)):
             total[v[rows]] += self.left[rows] @ H
-
-
-class _ScaledProjection:
-    """A projection of a scaled kernel."""
-
-    def __init__(self, projection: _Projection, factor: float) -> None:
-        self.projection, self.factor = projection, factor
-
-    @property
-    def inner(self) -> Array:
-        return self.factor * self.projection.inner
-
-    def add(self, total: Array, v: Array, T: Array) -> None:
-        """``total[v] += (Q F) T``."""
-        self.projection.add(total, v, self.factor * T)
 
 
 def project(Q: Operator, F: Array, v: Array) -> _Projection:
@@ -430,4 +372,4 @@ def project(Q: Operator, F: Array, v: Array) -> _Projection:
     if own is not None:
         return own(F, v)
     F_v = F[v]
-    return _DirectProjection(F_v, Q @ F_v)
+    return _Projection.direct(F_v, Q @ F_v)

@@ -116,10 +116,6 @@ _DECIDED = (
 )
 
 
-#: Of OpenBLAS: processors for which it multiplies small matrices without copying them.
-_SMALL_KERNELS = ("SkylakeX", "Cooperlake", "SapphireRapids")
-
-
 @contextmanager
 def limit_threads_if_small(n: int) -> Iterator[None]:
     """Inside, BLAS has one thread if matrices of `n` rows are small: at most :data:`_SMALL`.
@@ -133,7 +129,7 @@ def limit_threads_if_small(n: int) -> Iterator[None]:
     >>> with limit_threads_if_small(200):
     ...     pass  # small products, each on one core
     """
-    if n > _SMALL or _is_decided() or has_one_thread():
+    if n > _SMALL or _is_decided() or _has_one_thread():
         yield
         return
     with _libraries().limit(limits=1, user_api="blas"):
@@ -172,16 +168,9 @@ def _is_decided() -> bool:
     return any(os.environ.get(name) for name in _DECIDED)
 
 
-def has_one_thread() -> bool:
+def _has_one_thread() -> bool:
     """Whether every BLAS library has one thread already."""
     return all(library.num_threads == 1 for library in _libraries().lib_controllers)
-
-
-@cache
-def has_small_kernels() -> bool:
-    """Whether every BLAS library multiplies small matrices as they are, without copying them first."""
-    libraries = _libraries().lib_controllers
-    return bool(libraries) and all(getattr(x, "architecture", "") in _SMALL_KERNELS for x in libraries)
 
 
 @cache

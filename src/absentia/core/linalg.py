@@ -29,9 +29,6 @@ def as_readonly(array: Array) -> Array:
 #: rounding of sums over thousands of samples; and where they are kept in single precision.
 _ROUNDING, _ROUNDING_SINGLE = 1e-9, 1e-5
 
-#: In double precision; looking them up by name costs as much as a small factorisation.
-_POTRF, _TRTRI = scipy.linalg.get_lapack_funcs(("potrf", "trtri"), dtype=np.float64)
-
 
 class NotPositiveDefiniteError(np.linalg.LinAlgError):
     """A matrix that had to be positive definite is not."""
@@ -56,18 +53,6 @@ def center_kernel(K: Array) -> Array:
     """``H K H``: the kernel of the features less their mean."""
     means = K.mean(axis=0) if len(K) else np.zeros(0)
     return np.asarray(K - means - means[:, None] + (means.mean() if len(K) else 0.0))
-
-
-def is_constant_kernel(K: Array) -> bool:
-    """Whether all samples of a kernel are one but for rounding, so that it tells nothing of them.
-
-    Their mean squared distance from the mean is then below :data:`_ROUNDING` of the largest value.
-    """
-    if not len(K):
-        return True
-    diagonal = np.diagonal(K)
-    spread = float(diagonal.mean(dtype=np.float64)) - float(K.mean(dtype=np.float64))
-    return not spread > rounding_level(K.dtype) * float(diagonal.max())
 
 
 def rounding_level(dtype: Any) -> float:
@@ -120,18 +105,10 @@ def cholesky_logdet(L: Array) -> float:
 
 
 def whitening_matrix(A: Array, what: str = "matrix") -> Array:
-    """Lower triangular R with ``R A R' = I``, so that ``R' R`` is the inverse of A.
-
-    For many small matrices, whose inverses are wanted in products.
-    """
-    if not A.size:
-        return np.zeros_like(A)
-    L, info = _POTRF(A, lower=1, clean=1)
-    if info == 0:
-        R, info = _TRTRI(L, lower=1, overwrite_c=1)
-    if info != 0:
-        raise NotPositiveDefiniteError(f"{what} ({len(A)}x{len(A)}) is not positive definite")
-    return np.asarray(R)
+    """Lower triangular R with ``R A R' = I``, so that ``R' R`` is the inverse of A."""
+    return np.asarray(
+        scipy.linalg.solve_triangular(cholesky(A, what), np.eye(len(A)), lower=True, check_finite=False)
+    )
 
 
 def thin_gram(A: Array, B: Array, chunk: int = 8192) -> Array:

@@ -22,8 +22,17 @@ import scipy.linalg
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Estimator, Operator, PositiveInt, estimator, make_generator, serializable
-from absentia.core.linalg import inverse_sqrt, rounding_level, symmetrize
+from absentia.core import (
+    Array,
+    Estimator,
+    Operator,
+    PositiveInt,
+    estimator,
+    make_generator,
+    measure_spread,
+    serializable,
+)
+from absentia.core.linalg import inverse_sqrt, symmetrize
 from absentia.data import KernelViews, Presence, Views, check_square_kernels, order_kernels
 from absentia.kernels import ViewKernels
 from absentia.methods.catalogue import find
@@ -75,26 +84,12 @@ def _fused_components(kernels: KernelViews, n_components: int) -> tuple[_Compone
     being on another scale; where all samples are one, it has none.
     """
     operators: list[Operator] = [kernels.operator(name) for name in kernels.names]
-    variances = np.array([_total_variance(K) for K in operators])
+    variances = np.array([measure_spread(K) for K in operators])
     varies = variances > 0
     weights = np.where(varies, len(kernels) / np.where(varies, variances, 1.0), 0.0) / max(varies.sum(), 1)
     return _find_components(
         operators, weights.tolist(), n_components, order_kernels(kernels).samples
     ), weights
-
-
-def _total_variance(K: Operator) -> float:
-    """Sum of the eigenvalues of ``H K H``: the samples' squared distances from their mean.
-
-    Zero where that is rounding: all samples are one.
-    """
-    n = K.shape[0]
-    if not n:
-        return 0.0
-    ones = np.ones((n, 1))
-    trace = float(K.diagonal().sum(dtype=np.float64))
-    distances = trace - float((ones.T @ (K @ ones)).item()) / n
-    return distances if distances > rounding_level(K.dtype) * trace else 0.0
 
 
 def _find_components(
@@ -113,7 +108,7 @@ def _find_components(
             product += weight * (K @ X)
         return product
 
-    total = sum(w * _total_variance(K) for w, K in zip(weights, kernels, strict=True))
+    total = sum(w * measure_spread(K) for w, K in zip(weights, kernels, strict=True))
     vectors, values = np.zeros((n, k)), np.zeros(k)
     count = min(k, max(n - 1, 0))
     if total > 0 and count:

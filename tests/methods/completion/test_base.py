@@ -5,7 +5,7 @@ import pytest
 import threadpoolctl
 from sklearn.base import clone
 
-from absentia import MKC, MKMC, AutoCompleter, KernelViews, missingness
+from absentia import CVKT, MKC, MKMC, AutoCompleter, EMFill, KernelViews, KNNFill, SVTFill, missingness
 from absentia.testing import CHECKS
 from conftest import add_noise, random_kernels, random_problem
 from helpers.registry import COMPLETERS, COSTLY, is_slow
@@ -156,3 +156,24 @@ def test_degenerate_views_are_completed_or_named(completer, problem, capfd):
         assert np.isfinite(done).all()
         assert np.linalg.eigvalsh(done).min() >= -1e-8 * np.abs(K).max()
     assert capfd.readouterr() == ("", "")  # LAPACK complains on its own
+
+
+# ------------------------------------------------------------------------------ without training kernels
+
+
+@pytest.mark.parametrize(
+    "completer",
+    [SVTFill(0.1), EMFill(3, ridge=0.1), KNNFill(5), CVKT(rounds=2), MKMC(n_components=3)],
+    ids=lambda completer: type(completer).__name__,
+)
+def test_a_fit_kept_without_its_kernels_is_whole_with_them(completer):
+    kv, train, new = random_problem(40, 3, 0.3), np.arange(30), np.arange(30, 40)
+    kernels, rows = kv[np.ix_(train, train)], kv[np.ix_(new, train)]
+    fitted = clone(completer).fit(kernels)
+    bare = type(completer).from_state(fitted.with_kernels(None).state())
+    with pytest.raises(ValueError, match="has no training kernels; give them to with_kernels"):
+        bare.transform(rows)
+    again = bare.with_kernels(kernels)
+    for X in (kernels, rows):
+        found, wanted = again.transform(X).to_dense(), fitted.transform(X).to_dense()
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-10)

@@ -13,14 +13,14 @@ that are within that of the best the simplest is taken: mean, then transfer, the
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import ClassVar
+from typing import Any, ClassVar
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
-from absentia.core import RandomState, estimator
+from absentia.core import RandomState, copy_with, estimator
 from absentia.data import AbsenceWarning, KernelViews
-from absentia.methods.completion._base import Coordinates, SubspaceCompleter
+from absentia.methods.completion._base import Basis, Coordinates, SubspaceCompleter
 from absentia.methods.completion._fill import MeanFill
 from absentia.methods.completion._holdout import MAX_SAMPLES, Holdout
 from absentia.methods.completion.cvkt import CVKT
@@ -86,9 +86,20 @@ class AutoCompleter(SubspaceCompleter):
             with catch_warnings():
                 simplefilter("ignore", AbsenceWarning)  # said of the whole already
                 self.completers_[name] = self._make_completer(name).fit(X)
-        used = [self.completers_[self.methods_[name]] for name in X.names]
-        self._bases = [completer._bases[v] for v, completer in enumerate(used)]
-        self._coordinates = [completer._coordinates[v] for v, completer in enumerate(used)]
+
+    def with_kernels(self, X: KernelViews | None) -> Any:
+        completers = {name: fitted.with_kernels(X) for name, fitted in self.completers_.items()}
+        return copy_with(self, completers_=completers)
+
+    @property
+    def _bases(self) -> list[Basis]:  # type: ignore[override]
+        used = map(self.methods_.__getitem__, self.names_in_)
+        return [self.completers_[name]._bases[v] for v, name in enumerate(used)]
+
+    @property
+    def _coordinates(self) -> list[Coordinates]:  # type: ignore[override]
+        used = map(self.methods_.__getitem__, self.names_in_)
+        return [self.completers_[name]._coordinates[v] for v, name in enumerate(used)]
 
     @property
     def _linear_rows(self) -> bool:  # type: ignore[override]

@@ -33,8 +33,7 @@ from absentia.core import (
     Estimator,
     Operator,
     clone_without_callbacks,
-    get_factors,
-    has_factors,
+    copy_with,
     limit_threads_if_small,
     serializable,
 )
@@ -76,6 +75,7 @@ class Completer(TransformerMixin, Estimator, ABC):  # type: ignore[misc]
             _check_psd(X)
             X.warn_of_absence()
             self._warn_of_unlinked(X)
+        self.__dict__.pop("_bases", None)  # of another fit, where they are made when they are asked for
         with limit_threads_if_small(len(X)):
             self._fit_model(X)
         self.names_in_, self.ids_, self._observed = X.names, X.ids, X.observed
@@ -169,15 +169,6 @@ def _check_psd(X: KernelViews) -> None:
             )
 
 
-def thin_factors(K: Operator) -> Array | None:
-    """Factors of a kernel that are fewer than its samples, in double precision; None if it has none."""
-    if has_factors(K):
-        Phi, own = get_factors(K)
-        if own is None and Phi.shape[1] < Phi.shape[0]:
-            return np.asarray(Phi, dtype=np.float64)
-    return None
-
-
 # ------------------------------------------------------------------------ bases and coordinates
 
 
@@ -198,6 +189,12 @@ class Basis:
         """Axes along the combinations `C`, and no longer than these."""
         G = K @ C
         return cls(C, G, symmetrize(C.T @ G))
+
+    @classmethod
+    def about_mean(cls, K: Operator, C: Array) -> Self:
+        """The mean sample, and axes about it along the combinations `C`."""
+        m = max(K.shape[0], 1)
+        return cls.of(K, np.column_stack([np.full(len(C), 1.0 / m), C - C.sum(axis=0) / m]))
 
     def kernel_values(self, rows: Operator) -> Array:
         """Kernel values of samples with the axes, from their rows against the observed samples."""
@@ -232,6 +229,7 @@ class SubspaceCompleter(Completer):
 
     _bases: Sequence[Basis]
     _coordinates: Sequence[Coordinates]
+    _train: KernelViews | None = None  # training kernels, if bases are made of them again
     _linear_rows = True  # a row's values with absent samples are combinations of those with observed ones
 
     @abstractmethod
@@ -241,6 +239,28 @@ class SubspaceCompleter(Completer):
     @abstractmethod
     def _find_coordinates(self, X: KernelViews) -> Sequence[Coordinates]:
         """Coordinates of the rows of `X` that lack a view, by view."""
+
+    def with_kernels(self, X: KernelViews | None) -> Any:
+        """The same fit with its training kernels, or without for a file that can make them again.
+
+        Parameters
+        ----------
+        X : KernelViews or None
+            The training kernels.
+
+        Returns
+        -------
+        completer
+        """
+        return copy_with(self, _train=X)
+
+    @property
+    def _training_kernels(self) -> KernelViews:
+        if self._train is None:
+            raise ValueError(
+                f"this {type(self).__name__} has no training kernels; give them to with_kernels"
+            )
+        return self._train
 
     @property
     def _has_bases(self) -> bool:

@@ -63,7 +63,7 @@ Departures from the references
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
@@ -72,100 +72,81 @@ import scipy.linalg
 from absentia.core import (
     DISTINCT_RTOL,
     Array,
+    Dense,
     Gram,
     Operator,
     Positive,
     PositiveInt,
+    center_operator,
     choose_rank,
     estimator,
+    measure_spread,
     serializable,
+    thin_operator,
 )
 from absentia.core.linalg import (
     ConditionalGaussian,
-    center_kernel,
     cholesky,
     cholesky_inverse,
     cholesky_logdet,
     group_by_pattern,
     inverse_sqrt,
-    is_constant_kernel,
     leading_eigenpairs,
-    rounding_level,
     symmetrize,
     whitening_matrix,
 )
 from absentia.core.optimize import AccelerationState, Point, Solution, UpdateEvaluation, accelerate
 from absentia.data import KernelViews
-from absentia.methods.completion._base import Coordinates, add_mean_coordinate, thin_factors
-from absentia.methods.completion._regularised import MeanBasis, RegularisedCompleter, StrengthFitter
+from absentia.methods.completion._base import Basis, Coordinates, add_mean_coordinate
+from absentia.methods.completion._regularised import RegularisedCompleter
 
 #: An eigenvalue below this share of the kernel's largest value, times the samples, is rounding.
 _RANK_TOL = 1e-10
 
 
 @serializable
-@dataclass(frozen=True)
-class _ViewScores:
-    """Leading principal components of a view, scaled to unit mean squared distance."""
+class _ViewScores(NamedTuple):
+    """Coordinates of a view along its leading principal components, at unit mean squared distance."""
 
-    basis: MeanBasis
     size: float  # the view's mean squared distance from its mean
     variances: Array  # of the scores
     outside: float  # variance outside the axes, in the kernel's own units
 
-    @classmethod
-    def of(cls, operator: Operator, n_components: int | str) -> _ViewScores:
-        m, Phi = operator.shape[0], thin_factors(operator)
-        K: Any
-        if Phi is None:
-            whole = operator.to_dense()
-            constant, K = is_constant_kernel(whole), np.asarray(whole, dtype=np.float64)
-            largest = float(np.abs(K).max(initial=0.0))
-            total = float(np.diagonal(K).mean() - K.mean()) * m if m else 0.0
-        else:
-            K = Gram(Phi)
-            largest, centred = float(K.diagonal().max()), Phi - Phi.mean(axis=0)
-            total = float(np.vdot(centred, centred))
-            constant = not total > rounding_level(operator.dtype) * largest * m
-        if constant:
-            no_axes = np.zeros((m, 0))
-            outside = max(total, 0.0) / max(m, 1)
-            return cls(MeanBasis.of_axes(K, no_axes, no_axes), 1.0, np.zeros(0), outside)
-        if Phi is None:
-            centre = center_kernel(K)
-            total = float(np.trace(centre))
-            w, Q = _leading_pairs(centre, n_components)
-        else:
-            w, Q = _leading_pairs_of_factors(centred)
-        size = total / m
-        solid = w > _RANK_TOL * largest * m
-        if n_components == "gk":
-            r = choose_rank(w, int((w > (1 + DISTINCT_RTOL) * size).sum()))
-        else:
-            r = min(int(n_components), len(w), m - 1)
-            r = choose_rank(w, r) if solid[r - 1] else r
-        # a direction without variance keeps its place, at zero: their number is not for rounding to say
-        root = np.sqrt(size) * np.where(solid[:r], np.sqrt(np.where(solid[:r], w[:r], 1.0)), np.inf)
-        basis = MeanBasis.of_axes(K, Q[:, :r] * (size / root), Q[:, :r] / root)
-        variances = np.where(solid[:r], w[:r], 0.0) / (size * m)
-        return cls(basis, size, variances, max(total - float(w[:r].sum()), 0.0) / m)
 
-
-def _leading_pairs(A: Array, n_components: int | str) -> tuple[Array, Array]:
-    """Eigenpairs of a positive semidefinite matrix, largest first: those wanted, and what comes next."""
+def _find_scores(operator: Operator, n_components: int | str) -> tuple[Basis, _ViewScores]:
+    """The mean and the leading principal components of a view, and what is along them."""
+    m, K = operator.shape[0], thin_operator(operator)
+    centred = center_operator(K)
+    total, largest = float(centred.diagonal().sum()), float(K.diagonal().max(initial=0.0))
+    if not measure_spread(operator):
+        outside = max(total, 0.0) / max(m, 1)
+        return Basis.about_mean(K, np.zeros((m, 0))), _ViewScores(1.0, np.zeros(0), outside)
+    w, Q = _leading_pairs(centred, n_components)
+    size = total / m
+    solid = w > _RANK_TOL * largest * m
     if n_components == "gk":
-        size = float(np.trace(A)) / len(A)  # the mean eigenvalue
-        w, Q = scipy.linalg.eigh(A, check_finite=False, subset_by_value=(0.9 * size, np.inf))
+        r = choose_rank(w, int((w > (1 + DISTINCT_RTOL) * size).sum()))
     else:
-        w, Q = leading_eigenpairs(A, int(n_components) + 1)
-    return np.maximum(w[::-1], 0.0), Q[:, ::-1]
+        r = min(int(n_components), len(w), m - 1)
+        r = choose_rank(w, r) if solid[r - 1] else r
+    # a direction without variance keeps its place, at zero: their number is not for rounding to say
+    root = np.where(solid[:r], np.sqrt(np.where(solid[:r], w[:r], 1.0)), np.inf)
+    basis = Basis.about_mean(K, Q[:, :r] * (np.sqrt(size) / root))
+    variances = np.where(solid[:r], w[:r], 0.0) / (size * m)
+    return basis, _ViewScores(size, variances, max(total - float(w[:r].sum()), 0.0) / m)
 
 
-def _leading_pairs_of_factors(A: Array) -> tuple[Array, Array]:
-    """Eigenpairs of ``A A'``, largest first, from ``A' A``; zero vectors where there is nothing."""
-    w, U = scipy.linalg.eigh(A.T @ A, check_finite=False)
-    w, U = np.maximum(w[::-1], 0.0), U[:, ::-1]
-    return w, A @ (U * inverse_sqrt(w))
+def _leading_pairs(A: Gram | Dense, n_components: int | str) -> tuple[Array, Array]:
+    """Eigenpairs, largest first: those wanted and what comes next; of factors, all."""
+    if isinstance(A, Gram):
+        w, U = scipy.linalg.eigh(A.left.T @ A.left, check_finite=False)
+        U = A.left @ (U * inverse_sqrt(w))
+    elif n_components == "gk":
+        size = float(np.trace(A.A)) / len(A.A)  # the mean eigenvalue
+        w, U = scipy.linalg.eigh(A.A, check_finite=False, subset_by_value=(0.9 * size, np.inf))
+    else:
+        w, U = leading_eigenpairs(A.A, int(n_components) + 1)
+    return np.maximum(w[::-1], 0.0), U[:, ::-1]
 
 
 class _AbsentMoments(NamedTuple):
@@ -369,13 +350,13 @@ class EMFill(RegularisedCompleter):
     _strength, _path = "ridge", (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
     _patience, _path_patience = 1, 1  # steps get short at the end only, and errors fall and rise once
 
-    def _make_fitter(self, X: KernelViews, earlier: StrengthFitter | None = None) -> StrengthFitter:
-        return _EMFitter(self, X, cast("_EMFitter | None", earlier))
+    def _make_fitter(self, X: KernelViews, earlier: _EMFitter | None = None) -> _EMFitter:
+        return _EMFitter(self, X, earlier)
 
     def _make_problem(self, X: KernelViews) -> tuple[_EMProblem, list[Array]]:
         """Find the axes; the scores of the samples that have some view are the data, zero where absent."""
-        self._scores = [_ViewScores.of(X.operator(name), self.n_components) for name in X.names]
-        self._bases = [scores.basis for scores in self._scores]
+        found = [_find_scores(X.operator(name), self.n_components) for name in X.names]
+        self._bases, self._scores = map(list, zip(*found, strict=True))
         self.n_components_ = tuple(len(scores.variances) for scores in self._scores)
         with_view, known = X.observed.any(axis=1), self._project_rows(X)
         # a score's variance in the prior is the mean of its view's
@@ -383,6 +364,10 @@ class EMFill(RegularisedCompleter):
         psi = np.repeat(means, self.n_components_)
         problem = _EMProblem(np.hstack(known)[with_view], X.observed[with_view], self.n_components_, psi)
         return problem, known
+
+    def _projections(self) -> list[Array]:
+        pairs = zip(self._bases, self._scores, strict=True)
+        return [cast("Array", basis.C)[:, 1:] / scores.size for basis, scores in pairs]
 
     def _predict_coordinates(self, known: Sequence[Array], observed: Array) -> list[Coordinates]:
         P = cholesky_inverse(cholesky(self.covariance_, "covariance"))
@@ -403,7 +388,7 @@ class EMFill(RegularisedCompleter):
         ]
 
 
-class _EMFitter(StrengthFitter):
+class _EMFitter:
     """Fits from where the fit before ended: its E-step with another prior in the M-step.
 
     `moments` are the mean and the covariance of the completed samples, without the prior; at first the
@@ -413,7 +398,7 @@ class _EMFitter(StrengthFitter):
     def __init__(self, completer: EMFill, X: KernelViews, earlier: _EMFitter | None = None) -> None:
         self.X, self.completer = X, completer
         self.problem, self.known = completer._make_problem(X)
-        self.bases = cast("Sequence[MeanBasis]", completer._bases)
+        self.bases = completer._bases
         self.moments = self.problem.start() if earlier is None else earlier.moments_along(self.known)
 
     def fit(self, strength: float, **options: Any) -> Solution[AccelerationState]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import Any, Literal
 from warnings import catch_warnings
 
@@ -11,17 +12,19 @@ import scipy.sparse
 from absentia.core import (
     TIE_RTOL,
     Array,
+    Dense,
     Operator,
     PositiveInt,
     RandomState,
     argmin_key,
     estimator,
     evaluate_path,
+    measure_spread,
     serializable,
+    thin_operator,
 )
-from absentia.core.linalg import rounding_level
 from absentia.data import KernelViews
-from absentia.methods.completion._base import Basis, Coordinates, SubspaceCompleter, thin_factors
+from absentia.methods.completion._base import Basis, Coordinates, SubspaceCompleter
 from absentia.methods.completion._holdout import Holdout
 
 
@@ -132,15 +135,7 @@ _PATH, _DEFAULT = (1, 2, 3, 5, 8, 12, 20, 30), 5
 
 def _mean_pair_distance(K: Operator) -> float:
     """Mean squared distance over all pairs of different samples: twice the features' sample variance."""
-    m = K.shape[0]
-    if not m:
-        return 0.0
-    diagonal, Phi = K.diagonal(), thin_factors(K)
-    mean = K.to_dense().mean(dtype=np.float64) if Phi is None else np.square(Phi.mean(axis=0)).sum()
-    variance = float(diagonal.mean(dtype=np.float64)) - float(mean)
-    if not variance > rounding_level(K.dtype) * float(diagonal.max()):  # all samples are one
-        return 0.0
-    return 2 * variance * m / (m - 1)
+    return 2 * measure_spread(K) / max(K.shape[0] - 1, 1)
 
 
 def _shared_distances(X: KernelViews, rows: Array, diagonals: list[Array], scales: list[float]) -> Array:
@@ -239,12 +234,17 @@ class KNNFill(SubspaceCompleter):
     def _fit_model(self, X: KernelViews) -> None:
         self._train = X
         self._scales = [_mean_pair_distance(X.operator(name)) for name in X.names]
-        self._bases = [_sample_basis(X.operator(name)) for name in X.names]
         if self.n_neighbors == "heldout":
             self.n_neighbors_, self.mean_views_ = self._select_by_holdout(X)
         else:
             self.n_neighbors_, self.mean_views_ = int(self.n_neighbors), ()
         self._coordinates = self._find_coordinates(X)
+
+    @cached_property
+    def _bases(self) -> list[Basis]:  # type: ignore[override]
+        """Made again when first used: in a file, kernels stand for them."""
+        X = self._training_kernels
+        return [_sample_basis(X.operator(name)) for name in X.names]
 
     def _select_by_holdout(self, X: KernelViews) -> tuple[int, tuple[str, ...]]:
         """The number of neighbours that best completes what is hidden; views where the mean does better."""
@@ -282,7 +282,7 @@ class KNNFill(SubspaceCompleter):
 
         Distances are found for some rows at a time.
         """
-        diagonals = [self._train.diagonal(name) for name in X.names]
+        diagonals = [self._training_kernels.diagonal(name) for name in X.names]
         parts: dict[int, list[list[Any]]] = {k: [[] for _ in X.names] for k in numbers}
         incomplete = np.flatnonzero(~X.observed.all(axis=1))
         n_blocks = -(-len(incomplete) * X.shape[1] // _MAX_DISTANCES) or 1
@@ -300,7 +300,7 @@ class KNNFill(SubspaceCompleter):
         """Coordinates by `weights` of training samples, and numbers of neighbours (None: all)."""
         coordinates = []
         for v, (name, basis, k) in enumerate(zip(X.names, self._bases, numbers, strict=True)):
-            n_absent, own = int((~X.observed[:, v]).sum()), self._train.diagonal(name)
+            n_absent, own = int((~X.observed[:, v]).sum()), self._training_kernels.diagonal(name)
             mean = np.full(len(own), 1 / max(len(own), 1))
             W = np.tile(mean if basis.C is None else mean @ basis.G, (n_absent, 1))
             squares = np.full(n_absent, mean @ own)
@@ -316,11 +316,10 @@ class KNNFill(SubspaceCompleter):
 
 def _sample_basis(K: Operator) -> Basis:
     """Every sample is an axis; of a kernel that is given by fewer factors, these are, of unit length."""
-    Phi = thin_factors(K)
-    if Phi is None:
-        A = np.asarray(K.to_dense(), dtype=np.float64)
-        return Basis(None, A, A)
-    values, U = np.linalg.eigh(Phi.T @ Phi)
+    K = thin_operator(K)
+    if isinstance(K, Dense):
+        return Basis(None, K.A, K.A)
+    values, U = np.linalg.eigh(K.left.T @ K.left)
     solid = values > _SMALLEST * values[-1:].max(initial=0.0)
-    G = Phi @ U[:, solid]
+    G = K.left @ U[:, solid]
     return Basis(G / values[solid], G, np.eye(G.shape[1]))

@@ -3,10 +3,11 @@
 Shapes: n samples, m of which have a view, and r axes in it.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self, cast
+from dataclasses import KW_ONLY
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,64 +19,12 @@ from absentia.core import (
     RandomState,
     argmin_key,
     estimator,
-    serializable,
+    thin_operator,
 )
-from absentia.core.optimize import AccelerationState, Callback, Solution, StoppingRule
+from absentia.core.optimize import Callback, StoppingRule
 from absentia.data import KernelViews
 from absentia.methods.completion._base import Basis, Coordinates, SubspaceCompleter
 from absentia.methods.completion._holdout import Holdout
-
-
-@serializable
-@dataclass(frozen=True)
-class MeanBasis(Basis):
-    """A basis whose first axis is the mean of the m samples that have the view, and r axes about it.
-
-    Coordinates of a sample along the r axes are ``row @ projection - offset``, where `row` has its m kernel
-    values with these samples.  Those of the mean are zero.
-    """
-
-    projection: Array  # (m, r)
-    offset: Array  # (r,)
-
-    @classmethod
-    def of_axes(cls, K: Any, C: Array, projection: Array) -> Self:
-        """Centre the axes that have coefficients `C`, and their `projection`, on the mean.
-
-        Parameters
-        ----------
-        K : array or operator of shape (m, m)
-            Kernel of the samples that have the view.
-        C : array of shape (m, r)
-            Each axis as a combination of these samples.
-        projection : array of shape (m, r)
-            What kernel rows are multiplied by for coordinates along the axes.
-        """
-        m, r = C.shape
-        if not m:
-            no_samples = np.zeros((0, 1 + r))
-            return cls(no_samples, no_samples, np.zeros((1 + r, 1 + r)), projection, np.zeros(r))
-        C = np.column_stack([np.full(m, 1.0 / m), C - C.mean(axis=0)])
-        projection = projection - projection.mean(axis=0)
-        G = K @ C
-        return cls(C, G, C.T @ G, projection, G[:, 0] @ projection)
-
-
-class StrengthFitter(ABC):
-    """Fits a completer to the kernels `X` with one strength after another.
-
-    What several fits have in common is computed once.
-    """
-
-    X: KernelViews
-
-    @abstractmethod
-    def fit(self, strength: float, **options: Any) -> Solution[AccelerationState]:
-        """Fit, and set the fitted attributes of the completer; `options` are those of ``iterate``."""
-
-    @abstractmethod
-    def get_coordinates(self) -> list[Array]:
-        """By view, coordinates (n, r) along the axes of the last fit; zero where a sample lacks it."""
 
 
 @estimator
@@ -102,8 +51,17 @@ class RegularisedCompleter(Iterative, SubspaceCompleter):
     _path_patience: ClassVar[int] = 2  # the path ends after so many values in a row with a larger error
 
     @abstractmethod
-    def _make_fitter(self, X: KernelViews, earlier: StrengthFitter | None = None) -> StrengthFitter:
-        """Make a fitter of `X`, which may start from `earlier`, one of `X` with some cells hidden."""
+    def _make_fitter(self, X: KernelViews, earlier: Any = None) -> Any:
+        """Make what fits `X` with one strength after another; what fits have in common is computed once.
+
+        ``fit(strength, **options)`` sets bases and fitted attributes and returns the solution; the options
+        are those of ``iterate``.  ``get_coordinates()`` gives :meth:`_project_rows` of the samples of `X`.
+        `earlier`, a fitter of `X` with some cells hidden, may say where to start.
+        """
+
+    @abstractmethod
+    def _projections(self) -> list[Array]:
+        """By view, what a row of kernel values about the mean is multiplied by for coordinates (m, r)."""
 
     @abstractmethod
     def _predict_coordinates(self, known: Sequence[Array], observed: Array) -> list[Coordinates]:
@@ -127,9 +85,17 @@ class RegularisedCompleter(Iterative, SubspaceCompleter):
         self._set_convergence(
             fitter.fit(float(strength), stop=stop, max_iter=self.max_iter, callback=self._make_callback())
         )
+        self._train = X
+        self._combinations: list[Any] = [basis.C for basis in self._bases]
         self._coordinates = self._locate_absent(fitter.get_coordinates(), X)
 
-    def _select_by_holdout(self, X: KernelViews) -> tuple[float, StrengthFitter | None]:
+    @cached_property
+    def _bases(self) -> list[Basis]:  # type: ignore[override]
+        """Made again when first used: in a file, kernels and combinations stand for them."""
+        kernels = map(self._training_kernels.operator, self._training_kernels.names)
+        return [Basis.of(thin_operator(K), C) for K, C in zip(kernels, self._combinations, strict=True)]
+
+    def _select_by_holdout(self, X: KernelViews) -> tuple[float, Any]:
         """Return the strength on the path that best completes hidden cells, and the fitter of the path."""
         holdout, self.heldout_curve_ = Holdout.of(X, self.random_state), {}
         if not holdout.n_hidden:
@@ -152,11 +118,10 @@ class RegularisedCompleter(Iterative, SubspaceCompleter):
     def _project_rows(self, X: KernelViews) -> list[Array]:
         """By view, coordinates (n, r) of the rows of `X` along its axes; zero where a sample lacks it."""
         coordinates = []
-        bases = cast("Sequence[MeanBasis]", self._bases)
-        for name, basis, present in zip(X.names, bases, X.observed.T, strict=True):
-            rows = np.zeros((len(X), basis.projection.shape[1]))
-            if len(basis.G):
-                rows[present] = X.operator(name) @ basis.projection - basis.offset
+        parts = zip(X.names, self._bases, self._projections(), X.observed.T, strict=True)
+        for name, basis, projection, present in parts:
+            rows = np.zeros((len(X), projection.shape[1]))
+            rows[present] = X.operator(name) @ projection - basis.G[:, 0] @ projection
             coordinates.append(rows)
         return coordinates
 

@@ -55,20 +55,26 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import scipy.linalg
 
-from absentia.core import DISTINCT_RTOL, Array, Dense, Gram, Operator, PositiveInt, Range, estimator
-from absentia.core.linalg import (
-    center_kernel,
-    cholesky,
-    cholesky_solve,
-    group_by_pattern,
-    inverse_sqrt,
-    is_constant_kernel,
-    rounding_level,
+from absentia.core import (
+    DISTINCT_RTOL,
+    Array,
+    Gram,
+    Operator,
+    PositiveInt,
+    Range,
+    Scaled,
+    center_operator,
+    estimator,
+    get_factors,
+    has_factors,
+    measure_spread,
+    thin_operator,
 )
+from absentia.core.linalg import cholesky, cholesky_solve, group_by_pattern, inverse_sqrt
 from absentia.core.optimize import AccelerationState, Point, Solution, UpdateEvaluation, accelerate
 from absentia.data import KernelViews
-from absentia.methods.completion._base import Coordinates, add_mean_coordinate, thin_factors
-from absentia.methods.completion._regularised import MeanBasis, RegularisedCompleter, StrengthFitter
+from absentia.methods.completion._base import Basis, Coordinates, add_mean_coordinate
+from absentia.methods.completion._regularised import RegularisedCompleter
 
 
 @dataclass(frozen=True)
@@ -78,32 +84,24 @@ class _ViewBlock:
     K: Operator
     X: Operator
     v: Array
-    size: float  # what X was divided by
-    square: float  # of the norm of X
-    root: Array | None  # A with ``X = A A'``, if it is given by factors
+    size: float  # what X was divided by; infinite where all samples are one
 
     @classmethod
-    def of(cls, K: Operator, v: Array) -> _ViewBlock:
-        Phi = thin_factors(K)
-        if Phi is None:
-            whole = K.to_dense()
-            no_spread, K = is_constant_kernel(whole), Dense(np.asarray(whole, dtype=np.float64))
-            X = center_kernel(K.A)
-            size = np.inf if no_spread else float(np.linalg.norm(X)) / np.sqrt(len(X))
-            X /= size
-            return cls(K, Dense(X), v, size, float(np.vdot(X, X)), None)
-        A, K = Phi - Phi.mean(axis=0), Gram(Phi)
-        spread, level = float(np.vdot(A, A)), rounding_level(K.dtype)
-        no_spread = not spread > level * len(A) * float(K.diagonal().max())
-        size = np.inf if no_spread else float(np.linalg.norm(A.T @ A)) / np.sqrt(len(A))
-        A /= np.sqrt(size)
-        return cls(K, Gram(A), v, size, float(np.square(A.T @ A).sum()), A)
+    def of(cls, operator: Operator, v: Array) -> _ViewBlock:
+        K = thin_operator(operator)
+        X = center_operator(K)
+        norm = float(np.linalg.norm(X.left.T @ X.left if isinstance(X, Gram) else X.A))
+        size = norm / np.sqrt(len(v)) if measure_spread(operator) else np.inf
+        return cls(K, Scaled(X, 1 / size), v, size)
 
-    def outer_root(self) -> Array:
+    @property
+    def outer_root(self) -> Array | None:
         """B with ``X X' = B B'``, of a view that is given by factors."""
-        assert self.root is not None
-        values, vectors = scipy.linalg.eigh(self.root.T @ self.root, check_finite=False)
-        return self.root @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+        if not has_factors(self.X):
+            return None
+        A = get_factors(self.X).Phi
+        values, vectors = scipy.linalg.eigh(A.T @ A, check_finite=False)
+        return np.asarray(A @ (vectors * np.sqrt(np.maximum(values, 0.0))))
 
     def loadings(self, A: Array, lam: float) -> tuple[Array, Array, Array]:
         """``C = A (A'A + lam I)^-1`` on the rows it sees, ``X B`` and ``B' B`` with ``B = X' C``."""
@@ -120,7 +118,7 @@ class _SVTProblem:
     def __init__(self, blocks: Sequence[_ViewBlock], observed: Array) -> None:
         self.blocks, self.size = blocks, len(observed)
         self.patterns = [(np.flatnonzero(p), rows) for p, rows in group_by_pattern(observed)]
-        self.total = sum(block.square for block in blocks)
+        self.total = sum(len(block.v) for block in blocks if np.isfinite(block.size))  # |X|^2
 
     @classmethod
     def of(cls, X: KernelViews) -> _SVTProblem:
@@ -133,16 +131,16 @@ class _SVTProblem:
 
         Of kernels given by factors only those that are not zero, from a matrix as large as all factors.
         """
-        width = sum(self.size if block.root is None else block.root.shape[1] for block in self.blocks)
-        if width < self.size:
-            Z, end = np.zeros((self.size, width)), 0
-            for block in self.blocks:
-                B = block.outer_root()
-                Z[block.v, end : end + B.shape[1]] = B
-                end += B.shape[1]
+        roots: list[Any] = [block.outer_root for block in self.blocks]
+        if sum(self.size if B is None else B.shape[1] for B in roots) < self.size:
+            parts = []
+            for block, B in zip(self.blocks, roots, strict=True):
+                parts.append(np.zeros((self.size, B.shape[1])))
+                parts[-1][block.v] = B
+            Z = np.hstack(parts)
             values, U = scipy.linalg.eigh(Z.T @ Z, check_finite=False)
-            roots = np.sqrt(np.maximum(values[::-1], 0.0))
-            return roots, Z @ (U[:, ::-1] * inverse_sqrt(roots**2))
+            values = np.sqrt(np.maximum(values[::-1], 0.0))
+            return values, Z @ (U[:, ::-1] * inverse_sqrt(values**2))
         S = np.zeros((self.size, self.size))
         for block in self.blocks:
             X = block.X.to_dense()
@@ -246,7 +244,7 @@ class SVTFill(RegularisedCompleter):
 
     _strength, _path = "threshold", tuple(0.5 ** (i + 1) for i in range(6))
 
-    def _make_fitter(self, X: KernelViews, earlier: StrengthFitter | None = None) -> StrengthFitter:
+    def _make_fitter(self, X: KernelViews, earlier: _SVTFitter | None = None) -> _SVTFitter:
         return _SVTFitter(self, X)
 
     def _lam(self, problem: _SVTProblem, threshold: float) -> float:
@@ -256,26 +254,29 @@ class SVTFill(RegularisedCompleter):
     def _set_bases(self, problem: _SVTProblem, lam: float, point: Point) -> None:
         """Bases of every view from the left factor A."""
         (A,) = point
-        self._lam_, self._inner, bases = lam, [], []
+        self._lam_, self._sizes = lam, [block.size for block in problem.blocks]
         self._mean_diagonals = [float(b.K.diagonal().mean()) if len(b.v) else 0.0 for b in problem.blocks]
-        for block in problem.blocks:
-            C, _, BB = block.loadings(A, lam)
-            # a row is read as B' x_t, with x_t = (centred row) / size
-            bases.append(MeanBasis.of_axes(block.K, C, block.X @ C / block.size))
-            self._inner.append(BB)
-        self._bases = bases
+        self._bases = [Basis.about_mean(b.K, b.loadings(A, lam)[0]) for b in problem.blocks]
         values = scipy.linalg.svdvals(A) ** 2
         self.rank_ = int((values > 1e-6 * values[0]).sum()) if values[0] > 0 else 0
 
+    def _right_factors(self) -> list[Array]:
+        """B of every view; a row is read as ``B' x_t``, with x_t = (centred row) / size."""
+        parts = zip((basis.G[:, 1:] for basis in self._bases), self._sizes, strict=True)
+        return [(G - G.sum(axis=0) / max(len(G), 1)) / size for G, size in parts]
+
+    def _projections(self) -> list[Array]:
+        return [B / size for B, size in zip(self._right_factors(), self._sizes, strict=True)]
+
     def _predict_coordinates(self, known: Sequence[Array], observed: Array) -> list[Coordinates]:
         patterns = [(np.flatnonzero(p), rows) for p, rows in group_by_pattern(observed)]
-        right = np.sum(known, axis=0)
-        W = add_mean_coordinate(_rows_given_views(patterns, right, self._inner, self._lam_))
+        inner = [B.T @ B for B in self._right_factors()]
+        W = add_mean_coordinate(_rows_given_views(patterns, np.sum(known, axis=0), inner, self._lam_))
         pairs = zip(self._bases, self._mean_diagonals, strict=True)
         return [Coordinates(W, np.maximum(mean - basis.squared_norms(W), 0.0)) for basis, mean in pairs]
 
 
-class _SVTFitter(StrengthFitter):
+class _SVTFitter:
     """Fits from the zero-filled matrix: directions that a threshold shrank away would be slow to return."""
 
     def __init__(self, completer: SVTFill, X: KernelViews) -> None:

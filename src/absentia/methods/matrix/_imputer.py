@@ -48,7 +48,7 @@ from absentia.methods.matrix._inference import (
     log_marginal_likelihood,
     posterior_variance,
 )
-from absentia.methods.matrix._model import MAX_DENSE_ROWS, KroneckerGaussian, LazyRowKernel, RowKernel
+from absentia.methods.matrix._model import MAX_DENSE_ROWS, KroneckerGaussian, RowKernel
 from absentia.methods.matrix._plug_in import PlugInModel
 from absentia.methods.matrix._validation import (
     Kernel,
@@ -409,7 +409,7 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, PlugInModel):  # type: ign
             strength = None if isinstance(self.shrinkage, str) else self.shrinkage
             update = RowKernelUpdate(level, nugget, strength)
             return self._fit_by_evidence([(update.start(*X.shape), update)], X, observed)
-        rows = self._initial_rows(matrix, K1, level, lazy=K2 is not None and not scaled)
+        rows = self._initial_rows(matrix, K1, level)
         start = initial_model(rows, X, observed, free)
         start = GivenParts(K2, matrix.scale, amplitude).permute(matrix.columns).insert(start, free)
         if self.estimate == "paper":
@@ -422,14 +422,13 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, PlugInModel):  # type: ign
             return self._fit_by_evidence(proposals, X, observed)
         return self._estimate(start, X, observed, free, nugget=nugget, seed=self._seed)
 
-    def _initial_rows(self, matrix: _ScaledMatrix, K1: Array | None, level: float, lazy: bool) -> RowKernel:
-        """The row kernel to begin from; `lazy` where nothing is estimated: it may need no eigenvectors."""
+    def _initial_rows(self, matrix: _ScaledMatrix, K1: Array | None, level: float) -> RowKernel:
+        """The row kernel to begin from."""
         n = len(matrix.X)
         if K1 is None:
             estimated = self.row_kernel_ == "estimate"
             return RowKernel(np.eye(n), np.full(n, level / 2)) if estimated else RowKernel.zero(n)
-        rows = LazyRowKernel(K1).permute(matrix.rows)
-        return rows if lazy else RowKernel.from_dense(rows.to_dense())
+        return RowKernel.from_dense(K1[np.ix_(matrix.rows, matrix.rows)])
 
     def _fit_by_evidence(
         self,

@@ -117,64 +117,6 @@ class RowKernel:
         return apply_rows(self.U, expand_stack(self.l[:, None], X) * apply_rows(self.U.T, X))
 
 
-@serializable
-class LazyRowKernel(RowKernel):
-    """A row kernel K (n, n) whose eigenvectors are computed when they are first asked for.
-
-    Examples
-    --------
-    >>> rows = LazyRowKernel(np.diag([1.0, 2.0]))
-    >>> rows.diagonal(), rows.decomposed
-    (array([1., 2.]), False)
-    >>> rows.l, rows.decomposed
-    (array([1., 2.]), True)
-    """
-
-    K: Array
-
-    def __init__(self, K: Array) -> None:
-        object.__setattr__(self, "K", K)
-
-    @cached_property
-    def _eigen(self) -> RowKernel:
-        return RowKernel.from_dense(self.K)
-
-    @property
-    def decomposed(self) -> bool:
-        """Whether the eigenvectors have been computed."""
-        return "_eigen" in self.__dict__
-
-    @property
-    def U(self) -> Array:
-        return self._eigen.U
-
-    @property
-    def l(self) -> Array:  # noqa: E743
-        return self._eigen.l
-
-    @property
-    def n(self) -> int:
-        return len(self.K)
-
-    @property
-    def full(self) -> bool:
-        return True
-
-    def __repr__(self) -> str:
-        return f"LazyRowKernel({self.n} x {self.n})"
-
-    def permute(self, order: Array) -> RowKernel:
-        if self.decomposed:
-            return super().permute(order)
-        return LazyRowKernel(self.K.take(order, axis=0).take(order, axis=1))
-
-    def to_dense(self) -> Array:
-        return self.K.copy()
-
-    def diagonal(self) -> Array:
-        return np.diagonal(self.K).copy()
-
-
 def apply_rows(A: Array, X: Array) -> Array:
     """``A X`` for every matrix in X (n, m) or (n, k, m), in one product, of the precision of A."""
     flat = X.reshape(X.shape[0], math.prod(X.shape[1:])).astype(A.dtype, copy=False)

@@ -326,7 +326,7 @@ def test_later_rounds_are_eased_only_where_that_completes_hidden_samples_better(
 
 def test_many_samples_get_landmarks_by_themselves():
     kv = random_problem(40, 4, 0.3)
-    assert all(drawn is None for drawn in CVKT(rounds=1).fit(kv)._fitted.landmarks)
+    assert all(drawn is None for drawn in CVKT(rounds=1).fit(kv)._landmarks)
     assert default_landmarks(KernelViews.from_factors({"a": (np.arange(3000), np.ones((3000, 5)))})) is None
     many = KernelViews.from_dense(np.stack([np.eye(1001)] * 2))
     assert default_landmarks(many) == 300

@@ -54,7 +54,7 @@ def test_the_floor_under_noise_variances_holds():
     x = np.random.default_rng(0).normal(size=12)
     S = Dense(np.outer(x, x))
     assert _imputation._ppca(S, 2).d.min() == _imputation.NOISE_FLOOR
-    M = _imputation._FactorAnalysis(2).m_step(S, _imputation._ppca(S, 2))
+    M = _imputation._factor_step(S, _imputation._ppca(S, 2))
     assert M.d.min() >= _imputation.NOISE_FLOOR
 
 

@@ -6,7 +6,7 @@ import pytest
 from absentia import MKMC, ViewKernels, metrics, missingness
 from absentia.core.optimize import ROUNDING
 from absentia.methods.completion.mkmc import _low_rank, _solver
-from absentia.methods.completion.mkmc._solver import Solver
+from absentia.methods.completion.mkmc._solver import ShortRuns
 from conftest import random_problem
 from helpers.mkmc_problems import MODELS, NOISE, low_rank_start, problem_of
 
@@ -54,7 +54,9 @@ def test_quality_on_mfeat_is_that_of_the_papers_algorithm(mfeat):
 
 
 def solver_of(model, size):
-    return Solver(model, "fast", 1e-3, "float64", 1e-6, 500, 0, np.arange(size), None)
+    mkmc = MKMC(model)
+    mkmc._positions = np.arange(size)
+    return mkmc
 
 
 @pytest.mark.parametrize("model", ["pca", "fa"])
@@ -62,23 +64,12 @@ def test_short_runs_at_growing_ranks_are_runs_from_starts_of_their_own(model, mo
     """One set of leading vectors serves several ranks; slowly, one is found for each."""
     monkeypatch.setattr(_solver, "_MIN_LEADING", 3)  # ranks 1 to 3 at once, 5 anew
     problem, solver = problem_of(random_problem(40, 4, 0.3)), solver_of(model, 40)
-    runs, point = solver.short_runs(problem, 8, tol=1e-4, max_iter=10), None
+    runs, point = ShortRuns(solver, problem, 8, {"tol": 1e-4, "max_iter": 10}), None
     for q in (1, 2, 3, 5):
         first = low_rank_start(problem, NOISE[model], q, np.random.default_rng(0))
         first = _solver._add_factors(first, point)
-        start = _low_rank.begin_descent(problem, NOISE[model], first)
-        point = _low_rank.solve_low_rank(problem, NOISE[model], start, tol=1e-4, max_iter=10).state.at.point
+        point = _low_rank.solve_low_rank(problem, NOISE[model], first, tol=1e-4, max_iter=10).state.at.point
         found = runs(q)
         assert found[0].shape == (40, q)
         np.testing.assert_allclose(found[0] @ found[0].T, point[0] @ point[0].T, rtol=1e-6, atol=1e-8)
         np.testing.assert_allclose(found[1], point[1], rtol=1e-6, atol=1e-8)
-
-
-def test_short_runs_of_large_problems_are_in_single_precision(monkeypatch):
-    problem, solver = problem_of(random_problem(40, 4, 0.3)), solver_of("pca", 40)
-    options = {"tol": 1e-4, "max_iter": 10}
-    assert solver.short_runs(problem, 3, **options).problem.dtype == np.float64
-    monkeypatch.setattr(_solver, "_LARGE", 40)
-    single = solver.short_runs(problem, 3, **options)
-    assert single.problem.dtype == np.float32
-    assert single(3)[0].dtype == np.float32

@@ -59,8 +59,11 @@ in its start, a normal draw, where the authors' code has a uniform one: ``init="
 """
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, replace
+from dataclasses import KW_ONLY
+from functools import cached_property
 from typing import Any, Literal
+
+import numpy as np
 
 from absentia.core import (
     Array,
@@ -87,7 +90,6 @@ from absentia.methods.completion.cvkt._features import (
 )
 from absentia.methods.completion.cvkt._ridge import (
     CrossViewRegression,
-    FittedTransfer,
     RidgeOptions,
     TransferData,
     TransferRound,
@@ -204,44 +206,48 @@ class CVKT(SubspaceCompleter):
             return
         by_holdout = self.rounds == "heldout"
         self.rounds_, self.easing_ = self._select_rounds(X) if by_holdout else (int(self.rounds), 1.0)
-        self._fitted = FittedTransfer(
-            X, self._landmarks(X), self._options(self.easing_), self.rounds_, self._keep
-        ).select_ridges()
-        self.ridge_ = self._fitted.ridges
+        self._train, self._landmarks = X, self._draw_landmarks(X)
+        *self._learned, self.ridge_ = self._learn(X)
+
+    def _learn(
+        self, X: KernelViews, ridges: Array | None = None
+    ) -> tuple[CrossViewRegression, list[Coordinates], Array]:
+        """The model, the samples' coordinates, and the ridges of the first round; NaN: nothing to learn."""
+        options = self._options(self.easing_)
+        rounds = TransferData.of(X, self._landmarks).rounds(options, selected=ridges)
+        last, refills = next(rounds), list[Any]()
+        ridges = np.array([t.ridge if t.axes.shape[1] else np.nan for t in last.transfers])
+        for _ in range(self.rounds_ - 1):
+            refills.append(last.refills)
+            last = next(rounds)
+        return *CrossViewRegression.of_round(last, refills, keep=self._keep), ridges
+
+    @cached_property
+    def _learned(self) -> Any:
+        """The model and the training samples' coordinates, as what was drawn and selected makes them."""
+        return self._learn(self._training_kernels, self.ridge_)[:2]
 
     @property
     def _bases(self) -> Any:  # type: ignore[override]
-        return None if self.solver == "descent" else self._fitted.learned[0].bases
+        return None if self.solver == "descent" else self._learned[0].bases
 
     @property
     def _coordinates(self) -> Any:  # type: ignore[override]
-        return self._fitted.learned[1]
-
-    def with_kernels(self, X: KernelViews | None) -> Any:
-        """The same fit with its training kernels, or without for a file that can make them again.
-
-        Parameters
-        ----------
-        X : KernelViews or None
-            The kernels that it was fitted on.
-        """
-        if self.solver == "descent":
-            return self
-        return copy_with(self, _fitted=replace(self._fitted, X=X))
+        return self._learned[1]
 
     def unshortened(self) -> Any:
         """The same fit, predictions that are longer than any sample that was seen left as they are.
 
         Rows of new samples with the same views are then completed by one affine map of their kernel values.
         """
-        fitted = copy_with(self._fitted, learned=self._fitted.learn_unshortened())
-        return copy_with(self, _fitted=fitted)
+        model, coordinates = self._learned
+        return copy_with(self, _learned=(model.unshortened(), coordinates))
 
     def _options(self, easing: float = 1.0) -> RidgeOptions:
         assert self.solver != "descent"
         return RidgeOptions(self.solver, self.ridge, self.rank, easing)
 
-    def _landmarks(self, X: KernelViews, total: int = TOTAL_LANDMARKS) -> list[Array | None]:
+    def _draw_landmarks(self, X: KernelViews, total: int = TOTAL_LANDMARKS) -> list[Array | None]:
         wanted = default_landmarks(X, total) if self.n_landmarks == "auto" else self.n_landmarks
         return draw_landmarks(
             order_kernels(X).lottery(make_generator(self.random_state)), X.observed, wanted
@@ -253,7 +259,7 @@ class CVKT(SubspaceCompleter):
         if not holdout.n_hidden:
             return 1, 1.0
         # half as many landmarks, where there are some, tell as well how many rounds are good
-        landmarks = self._landmarks(holdout.part, TOTAL_LANDMARKS // 2)
+        landmarks = self._draw_landmarks(holdout.part, TOTAL_LANDMARKS // 2)
         data, curves = TransferData.of(holdout.part, landmarks), {}
         first = next(data.rounds(self._options())).transfers
         for easing in _EASINGS if self.ridge == "loo" else _EASINGS[:1]:
@@ -277,7 +283,7 @@ class CVKT(SubspaceCompleter):
         return keeps_values(observed, v, self._keep)
 
     def _find_coordinates(self, X: KernelViews) -> list[Coordinates]:
-        return self._fitted.learned[0].coordinates(X)
+        return self._learned[0].coordinates(X)
 
     def _fill(self, X: KernelViews) -> Mapping[str, Array | Operator]:
         return self._descent.fill(X) if self.solver == "descent" else super()._fill(X)

@@ -31,7 +31,7 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 import scipy.linalg
 
-from absentia.core import Array, Operator, argmin_key, choose_rank, copy_with, serializable
+from absentia.core import Array, Operator, argmin_key, choose_rank
 from absentia.core.linalg import symmetrize, whitening_matrix
 from absentia.data import KernelViews
 from absentia.methods.completion._base import Basis, Coordinates
@@ -53,7 +53,6 @@ _MIN_SOLVE_RIDGE = 1e-5
 _ANY_LENGTH = 1e300
 
 
-@serializable
 class RidgeOptions(NamedTuple):
     """How a view is learned from the others."""
 
@@ -303,6 +302,11 @@ class CrossViewRegression:
         model = cls(data.maps, refills, last.transfers, diagonals, keep, bases)
         return model, model._coordinates(data.X, last.features)
 
+    def unshortened(self) -> Self:
+        """The same, but that new samples may be longer than any that was seen."""
+        diagonals = [diagonal._replace(largest=_ANY_LENGTH) for diagonal in self.diagonals]
+        return replace(self, diagonals=diagonals)
+
     def coordinates(self, X: KernelViews) -> list[Coordinates]:
         """Coordinates of new samples."""
         features = view_features(X, self.maps)
@@ -322,47 +326,6 @@ class CrossViewRegression:
             norms = self.bases[v].squared_norms(rows)
             coordinates.append(self.diagonals[v].adjust(rows, norms, diagonal[replaced]))
         return coordinates
-
-
-@serializable
-@dataclass(frozen=True)
-class FittedTransfer:
-    """What a fit is known by: the training kernels, what was drawn and what was selected.
-
-    All else follows from it in closed form, is computed on demand, and is in no file: it takes many times
-    the room of the kernels.
-    """
-
-    X: KernelViews | None  # None: in a file that holds what the kernels are made of
-    landmarks: Sequence[Array | None]  # by view, positions among its observed samples; None: all of them
-    options: RidgeOptions
-    n_rounds: int
-    keep: bool
-    ridges: Array | None = None  # of the first round, in units of the mean eigenvalue; NaN: none
-
-    def select_ridges(self) -> Self:
-        """The same with the ridges that leave-one-out selects; NaN where there is nothing to learn from."""
-        fitted: Self = copy_with(self, ridges=self.learned[2])
-        return fitted
-
-    @cached_property
-    def learned(self) -> tuple[CrossViewRegression, list[Coordinates], Array]:
-        """The model, the training samples' coordinates, and the ridges of the first round."""
-        if self.X is None:
-            raise ValueError("this CVKT has no training kernels; give them to with_kernels")
-        rounds = TransferData.of(self.X, self.landmarks).rounds(self.options, selected=self.ridges)
-        last, refills = next(rounds), list[Sequence[_Refill]]()
-        ridges = np.array([t.ridge if t.axes.shape[1] else np.nan for t in last.transfers])
-        for _ in range(self.n_rounds - 1):
-            refills.append(last.refills)
-            last = next(rounds)
-        return *CrossViewRegression.of_round(last, refills, keep=self.keep), ridges
-
-    def learn_unshortened(self) -> tuple[CrossViewRegression, list[Coordinates], Array]:
-        """As :attr:`learned`, but that new samples may be longer than any that was seen."""
-        model, coordinates, ridges = self.learned
-        diagonals = [diagonal._replace(largest=_ANY_LENGTH) for diagonal in model.diagonals]
-        return replace(model, diagonals=diagonals), coordinates, ridges
 
 
 def _make_basis(K: Operator, N: Array, weights: Array) -> Basis:

@@ -216,7 +216,6 @@ class MKC(Iterative, SubspaceCompleter):
 
     def _describe(self, X: KernelViews) -> None:
         """Fitted attributes, and the coordinates of all missing samples."""
-        self.__dict__.pop("_bases", None)  # of another fit
         samples = self._samples
         self.weights_ = np.zeros((X.n_views, X.n_views))
         self.weights_[np.ix_(*[np.array(self._views)] * 2)] = self._S

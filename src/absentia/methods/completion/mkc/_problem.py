@@ -8,8 +8,8 @@ from typing import Protocol, Self
 import numpy as np
 from scipy.optimize import nnls
 
-from absentia.core import Array, serializable
-from absentia.core.linalg import is_constant_kernel, symmetrize
+from absentia.core import Array, Dense, measure_spread, serializable
+from absentia.core.linalg import symmetrize
 from absentia.core.optimize import (
     DescentState,
     GradientEvaluation,
@@ -65,7 +65,8 @@ class KernelCoordinates:
 
     @classmethod
     def of(cls, K: Array, center: bool) -> Self:
-        no_spread, K = center and is_constant_kernel(K), symmetrize(np.asarray(K, dtype=np.float64))
+        no_spread = center and not measure_spread(Dense(K))
+        K = symmetrize(np.asarray(K, dtype=np.float64))
         means = K.mean(axis=1) if center else np.zeros(len(K))
         grand = float(means.mean()) if center else 0.0
         centered = K - means - means[:, None] + grand
@@ -264,9 +265,6 @@ class NewRows:
     centered: Sequence[Array]  # kernel values with the samples of each view, about its origin, unit scale
     C: Sequence[Array]  # coordinates
     square: Array  # new samples x views: squared lengths
-
-    def __len__(self) -> int:
-        return len(self.observed)
 
 
 class Variant(Protocol):

@@ -84,8 +84,7 @@ def locate_absent(
 
 def _add_mean_axis(basis: Basis, C: Array, K: Operator) -> Basis:
     """Axes `C` of the centred kernel as axes of the kernel `K` itself, the mean sample before them."""
-    m = max(K.shape[0], 1)
-    with_mean = Basis.of(K, np.column_stack([np.full(K.shape[0], 1.0 / m), C - C.sum(axis=0) / m]))
+    with_mean = Basis.about_mean(K, C)
     with_mean.E[1:, 1:] += symmetrize(basis.E - C.T @ basis.G)  # what is orthogonal to all observed
     return replace(with_mean, C=np.zeros((0, C.shape[1] + 1)))
 

@@ -76,7 +76,6 @@ from absentia.core import (
     PDOperator,
     PositiveInt,
     RandomState,
-    copy_with,
     estimator,
     make_generator,
     warn,
@@ -221,7 +220,7 @@ class MKMC(ModelSelection):
         form, self.n_components_ = self._select_form(samples)
         _warn_of_groups(self.groups_, "what the views' means say" if form.center else "zero")
         views = [view for view in form.view_kernels(self._train, samples) if len(view.v)]
-        model, solution, self.n_evaluations_ = self._solver().solve(views, len(samples), self.n_components_)
+        model, solution, self.n_evaluations_ = self._solve(views, len(samples), self.n_components_)
         self._set_convergence(solution)
         del views, solution  # as large as several models
         if self.groups_.max() > 0:
@@ -234,10 +233,8 @@ class MKMC(ModelSelection):
     @cached_property
     def _located(self) -> tuple[list[ViewMoments], list[Basis], list[Coordinates]]:
         """What views say of the factors, and where absent samples lie: in no file, as all of it follows."""
-        if self._train is None:
-            raise ValueError("this MKMC has no training kernels; give them to with_kernels")
         assert isinstance(self.model_, LowRankPlusDiagonal)
-        return locate_absent(self._train, self._form, self.model_)
+        return locate_absent(self._training_kernels, self._form, self.model_)
 
     @property
     def _bases(self) -> list[Basis] | None:  # type: ignore[override]
@@ -246,16 +243,6 @@ class MKMC(ModelSelection):
     @property
     def _coordinates(self) -> list[Coordinates]:  # type: ignore[override]
         return self._located[2]
-
-    def with_kernels(self, X: KernelViews | None) -> Any:
-        """The same fit with its training kernels, or without for a file that can make them again.
-
-        Parameters
-        ----------
-        X : KernelViews or None
-            The kernels that it was fitted on.
-        """
-        return copy_with(self, _train=X)
 
     @property
     def _form(self) -> KernelForm:

@@ -26,7 +26,7 @@ and rounding then move completed kernels by some 1e-7.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.linalg
@@ -59,64 +59,32 @@ from absentia.methods.completion.mkmc._view_kernels import ViewKernel, sum_kerne
 
 # -------------------------------------------------------------------------- three covariance models
 #
-# What differs between them is small: where to start from a mean kernel ``S``, and the M-step that
+# What differs between them is small: the member nearest to a mean kernel ``S``, and the M-step that
 # improves a model ``M`` towards ``S`` by lowering ``logdet M + trace(M^-1 S)``.
 #
-# =========================  ==========================  ===========================================
-# model                      form                        M-step
-# =========================  ==========================  ===========================================
-# :class:`_Full`             any positive definite       ``M = S``
-# :class:`_PCA`              ``W W' + sigma^2 I``        closed form (Tipping & Bishop 1999)
-# :class:`_FactorAnalysis`   ``W W' + diag(psi)``        one EM step on the latent factors
-# =========================  ==========================  ===========================================
+# ==========  =======================  ===============================================================
+# covariance  form                     M-step
+# ==========  =======================  ===============================================================
+# ``"full"``  any positive definite    the nearest, S itself (Rivero, Lemence & Kato 2017)
+# ``"pca"``   ``W W' + sigma^2 I``     the nearest, in closed form: (12) and (13) of Rivero & Kato (2018)
+# ``"fa"``    ``W W' + diag(psi)``     one EM step on the latent factors: (18) and (19)
+# ==========  =======================  ===============================================================
 
 
-class _Covariance(Protocol):
-    """A family of models: its member nearest to a mean kernel, and one step towards a better one."""
-
-    def start(self, S: Operator) -> PDOperator: ...
-    def m_step(self, S: Operator, M: PDOperator) -> PDOperator: ...
+def _find_nearest(S: Operator, q: int | None) -> PDOperator:
+    """The member of a family nearest to `S`; without components (None) it is unrestricted."""
+    return Dense(S.to_dense()) if q is None else _ppca(S, q)
 
 
-class _Full:
-    """No restriction: FC-MKMC of Rivero, Lemence & Kato (2017)."""
-
-    def start(self, S: Operator) -> Dense:
-        return Dense(S.to_dense())
-
-    def m_step(self, S: Operator, M: PDOperator) -> Dense:
-        return Dense(S.to_dense())
-
-
-class _PCA:
-    """Probabilistic principal components: PCA-MKMC of Rivero & Kato (2018), eqs. (12) and (13)."""
-
-    def __init__(self, n_components: int) -> None:
-        self.n_components = n_components
-
-    def start(self, S: Operator) -> LowRankPlusDiagonal:
-        return _ppca(S, self.n_components)
-
-    def m_step(self, S: Operator, M: PDOperator) -> LowRankPlusDiagonal:
-        return _ppca(S, self.n_components)
-
-
-class _FactorAnalysis(_PCA):
-    """Factor analysis: FA-MKMC of Rivero & Kato (2018), eqs. (18) and (19).
-
-    The paper does not say where W and psi start; here at the probabilistic principal components of
-    the first mean kernel.
-    """
-
-    def m_step(self, S: Operator, M: PDOperator) -> LowRankPlusDiagonal:
-        assert isinstance(M, LowRankPlusDiagonal)
-        Bt = M.solve(M.W)  # B' = M^-1 W
-        S_xz = S @ Bt
-        S_zz = np.eye(self.n_components, dtype=Bt.dtype) - Bt.T @ M.W + Bt.T @ S_xz
-        W = scipy.linalg.solve(S_zz, S_xz.T, assume_a="sym").T
-        psi = S.diagonal() - np.einsum("ij,ij->i", W, S_xz)
-        # given W, the M-step's criterion in psi_i has one minimum: clipping keeps the step monotone
-        return LowRankPlusDiagonal(W, np.maximum(psi, NOISE_FLOOR))
+def _factor_step(S: Operator, M: LowRankPlusDiagonal) -> LowRankPlusDiagonal:
+    """One EM step of factor analysis from `M`."""
+    Bt = M.solve(M.W)  # B' = M^-1 W
+    S_xz = S @ Bt
+    S_zz = np.eye(Bt.shape[1], dtype=Bt.dtype) - Bt.T @ M.W + Bt.T @ S_xz
+    W = scipy.linalg.solve(S_zz, S_xz.T, assume_a="sym").T
+    psi = S.diagonal() - np.einsum("ij,ij->i", W, S_xz)
+    # given W, the M-step's criterion in psi_i has one minimum: clipping keeps the step monotone
+    return LowRankPlusDiagonal(W, np.maximum(psi, NOISE_FLOOR))
 
 
 def _ppca(S: Operator, q: int) -> LowRankPlusDiagonal:
@@ -127,13 +95,6 @@ def _ppca(S: Operator, q: int) -> LowRankPlusDiagonal:
     sigma2 = max((float(np.trace(dense)) - float(eigenvalues.sum())) / (n - q), NOISE_FLOOR)
     W = U * np.sqrt(np.maximum(eigenvalues - sigma2, 0.0))
     return LowRankPlusDiagonal(W, np.full(n, sigma2, dtype=dense.dtype))
-
-
-def make_covariance(covariance: str, n_components: int | None) -> _Covariance:
-    """The family of models of ``MKMC(covariance)``; without components the unrestricted one."""
-    if n_components is None:
-        return _Full()
-    return _PCA(n_components) if covariance == "pca" else _FactorAnalysis(n_components)
 
 
 # ----------------------------------------------------------------------------- the papers' algorithm
@@ -200,11 +161,14 @@ def _add_prior(total: Array, n_views: int, eps: float) -> Array:
 
 
 def _em_step(
-    problem: ImputationProblem, covariance: _Covariance, state: _ImputationState
+    problem: ImputationProblem, covariance: str, q: int | None, state: _ImputationState
 ) -> _ImputationState:
     """Complete every kernel under the model, then improve the model on their mean."""
     S = Dense(_add_prior(_sum_completed(problem, state), len(problem.views), problem.eps))
-    member = covariance.m_step(S, state.member)
+    if covariance == "fa" and isinstance(state.member, LowRankPlusDiagonal):
+        member: PDOperator = _factor_step(S, state.member)
+    else:
+        member = _find_nearest(S, q)
     return _ImputationState(problem, member, member)
 
 
@@ -222,7 +186,8 @@ def _objective(problem: ImputationProblem, state: _ImputationState) -> float:
 
 def solve_paper(
     problem: ImputationProblem,
-    covariance: _Covariance,
+    covariance: str,
+    q: int | None,
     *,
     tol: float,
     max_iter: int,
@@ -231,9 +196,9 @@ def solve_paper(
     """The papers' algorithm: zero-imputed start, then imputation and model update in turn."""
     zero_imputed = sum_kernels(problem.views, problem.size, problem.dtype)
     S0 = Dense(_add_prior(zero_imputed, len(problem.views), problem.eps))
-    start = _ImputationState(problem, S0, covariance.start(S0))
+    start = _ImputationState(problem, S0, _find_nearest(S0, q))
     return iterate(
-        lambda state: _em_step(problem, covariance, state),
+        lambda state: _em_step(problem, covariance, q, state),
         lambda state: _objective(problem, state),
         start,
         stop=StoppingRule(tol),

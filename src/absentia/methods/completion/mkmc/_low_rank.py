@@ -28,7 +28,7 @@ needs about half as many evaluations as squared extrapolation (SQUAREM) of param
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, Self
@@ -246,16 +246,6 @@ class VisibleProblem:
         """The longest row of loadings."""
         return _LOADING_CEILING_SINGLE if self.dtype == np.float32 else np.inf
 
-    @property
-    def by_factors(self) -> bool:
-        """Whether some kernel is given by factors, of which no second copy is made."""
-        return any(hasattr(view.unscaled, "left") for view in self.views)
-
-    def in_single_precision(self) -> VisibleProblem:
-        """The same problem with float32 products, which cost half."""
-        views = [ViewKernel(view.Q.astype(np.float32), view.v, view.weight) for view in self.views]
-        return replace(self, views=views, dtype=np.dtype(np.float32))
-
     def model(self, point: Point) -> LowRankPlusDiagonal:
         """The model kernel of a point, samples in their own order again."""
         W, d = np.empty(point[0].shape), np.empty(self.size)
@@ -307,7 +297,7 @@ def evaluate(problem: VisibleProblem, noise: Noise, point: Point) -> GradientEva
     W, log_d = _clip_noise(problem, point)
     d = np.broadcast_to(np.exp(log_d), problem.size)
     q, eps = W.shape[1], problem.eps
-    F: Any = _NoiseQuotient(W, d) if W.dtype == np.float32 else W / d[:, None]
+    F = W / d[:, None].astype(W.dtype)
     I = np.eye(q)  # noqa: E741
     grams, total = problem.visibility.grams(W, F)
     num, E, value = np.zeros_like(W), np.empty_like(grams), 0.0
@@ -326,28 +316,6 @@ def evaluate(problem: VisibleProblem, noise: Noise, point: Point) -> GradientEva
         extra = extra + _DAMPING_SINGLE * E.sum(axis=0)
     precondition = partial(_em_step, problem, noise, d, problem.visibility.solver(E, extra))
     return GradientEvaluation((W, log_d), value / 2, _tangent(problem, (W, log_d), gradient), precondition)
-
-
-@dataclass(frozen=True)
-class _NoiseQuotient:
-    """Rows of ``D^-1 W``, made when asked for, as all of it is as large as a point."""
-
-    W: Array
-    d: Array
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.W.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.W.dtype
-
-    def __len__(self) -> int:
-        return len(self.W)
-
-    def __getitem__(self, rows: Any) -> Array:
-        return np.asarray(self.W[rows] / self.d[rows, None].astype(self.dtype))
 
 
 def _clip_noise(problem: VisibleProblem, point: Point) -> Point:
@@ -405,38 +373,20 @@ def _em_step(
     return result, v[1] / noise(problem.weight / 2)
 
 
-def begin_descent(
-    problem: VisibleProblem,
-    noise: Noise,
-    first: Point,
-    before: DescentState[GradientEvaluation] | None = None,
-) -> DescentState[GradientEvaluation]:
-    """Where a descent from a first point stands.
-
-    With `before`, a run in another precision is taken up where it ended, its evaluations counted in.
-    """
-
-    def cast(point: Point) -> Point:
-        return point[0].astype(problem.dtype, copy=False), point[1]
-
-    pairs = [] if before is None else [(cast(s), cast(y)) for s, y in before.pairs]
-    spent = 0 if before is None else before.n_evaluations
-    return DescentState(evaluate(problem, noise, cast(first)), pairs, 1 + spent)
-
-
 def solve_low_rank(
     problem: VisibleProblem,
     noise: Noise,
-    start: DescentState[GradientEvaluation],
+    first: Point,
     *,
     tol: float,
     max_iter: int,
     callback: Callback | None = None,
 ) -> Solution[DescentState[GradientEvaluation]]:
-    """Descend from a start, which moves along; one iteration is one step, mostly one evaluation."""
+    """Descend from a first point; one iteration is one step, mostly one evaluation."""
 
     def run(point: Point) -> GradientEvaluation:
         return evaluate(problem, noise, point)
 
+    start = DescentState(run((first[0].astype(problem.dtype, copy=False), first[1])))
     stop = StoppingRule(tol, patience=SMALL_STEPS)
     return descend(run, start, stop=stop, max_iter=max_iter, callback=callback)

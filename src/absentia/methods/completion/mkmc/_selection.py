@@ -6,21 +6,10 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from absentia.core import (
-    DISTINCT_RTOL,
-    Array,
-    Iterative,
-    RandomState,
-    argmin_key,
-    get_factors,
-    has_factors,
-    make_generator,
-    warn,
-)
+from absentia.core import DISTINCT_RTOL, Array, argmin_key, get_factors, has_factors, make_generator, warn
 from absentia.core.linalg import invert_permutation
 from absentia.core.optimize import Point
 from absentia.data import AbsenceWarning, KernelViews
-from absentia.methods.completion._base import SubspaceCompleter
 from absentia.methods.completion._holdout import Holdout
 from absentia.methods.completion.mkmc._coordinates import locate_absent
 from absentia.methods.completion.mkmc._low_rank import VisibleProblem
@@ -113,22 +102,14 @@ def _rank_path(size: int) -> list[int]:
 # the one that was best without.
 
 
-class ModelSelection(Iterative, SubspaceCompleter):
+class ModelSelection(Solver):
     """Selection of the model's form and rank, and the short fits on part of the data that it takes."""
 
-    covariance: str
-    algorithm: str
-    dtype: str
     n_components: Any
     center: Any
-    prior: float
-    tol: float
-    max_iter: int
     rescale: bool
-    random_state: RandomState
     heldout_curve_: dict[int, float]
     _train: KernelViews
-    _positions: Array  # of the samples with a view, in the order that draws are made in
 
     def _select_form(self, samples: Array) -> tuple[KernelForm, int | None]:
         """How kernels enter the model, and its rank; `samples` are those with a view."""
@@ -222,8 +203,8 @@ class ModelSelection(Iterative, SubspaceCompleter):
         samples = np.flatnonzero(part.observed.any(axis=1))
         views = [view for view in form.view_kernels(part, samples) if len(view.v)]
         problem = VisibleProblem.of(views, len(samples), float(self.prior), self.dtype)
-        tol = max(self.tol, _SHORT_TOL)
-        return self._solver().short_runs(problem, max_rank, tol=tol, max_iter=_SHORT_STEPS)
+        options = {"tol": max(self.tol, _SHORT_TOL), "max_iter": _SHORT_STEPS}
+        return ShortRuns(self, problem, max_rank, options)
 
     def _complete_part(
         self, form: KernelForm, part: KernelViews, problem: VisibleProblem, point: Point
@@ -232,22 +213,3 @@ class ModelSelection(Iterative, SubspaceCompleter):
         model = problem.model(point).pad(np.flatnonzero(part.observed.any(axis=1)), len(part))
         _, bases, coordinates = locate_absent(part, form, model)
         return part.completed(self._complete_square(part, bases, coordinates))
-
-    def _solver(self) -> Solver:
-        return Solver(
-            self.covariance,
-            self.algorithm,
-            float(self.prior),
-            self.dtype,
-            self._tolerance(),
-            int(self.max_iter),
-            self.random_state,
-            self._positions,
-            self._make_callback(),
-        )
-
-    def _tolerance(self) -> float:
-        if self.dtype == "float32" and 0 < self.tol < 1e-6:
-            warn(f"tol={self.tol:g} is finer than float32 can tell; 1e-6 is used instead")
-            return 1e-6
-        return float(self.tol)

@@ -12,34 +12,27 @@ import scipy.linalg
 
 from absentia.core import (
     Array,
+    Iterative,
     LowRankPlusDiagonal,
     PDOperator,
     RandomState,
     argmin_key,
     make_generator,
     project,
+    warn,
 )
-from absentia.core.linalg import NotPositiveDefiniteError, cholesky, leading_eigenpairs, thin_gram
-from absentia.core.optimize import (
-    Callback,
-    DescentState,
-    GradientEvaluation,
-    Point,
-    Solution,
-    Status,
-    refine_minimum,
-)
+from absentia.core.linalg import NotPositiveDefiniteError, leading_eigenpairs, thin_gram, whitening_matrix
+from absentia.core.optimize import DescentState, GradientEvaluation, Point, Solution, Status, refine_minimum
+from absentia.methods.completion._base import SubspaceCompleter
 from absentia.methods.completion.mkmc._imputation import (
     ImputationProblem,
     full_model,
-    make_covariance,
     solve_full,
     solve_paper,
 )
 from absentia.methods.completion.mkmc._low_rank import (
     Noise,
     VisibleProblem,
-    begin_descent,
     equal_noise,
     evaluate,
     own_noise,
@@ -52,17 +45,14 @@ from absentia.methods.completion.mkmc._view_kernels import ViewKernel, merge_vie
 _SMALL = 500
 #: One of the three starts is where the papers' algorithm is after so many iterations.
 _HEAD_START = 5
-#: From so many samples on, the first part of a fit is run in single precision, which costs half.
-_LARGE = 2000
 #: For short runs at several ranks at least so many leading vectors are found at once.
 _MIN_LEADING = 16
 #: The subspace iteration ends when a pass adds less than this share to what it captures, or after so many.
 _SUBSPACE_TOL, _SUBSPACE_PASSES = 3e-4, 12
 
 
-@dataclass(frozen=True)
-class Solver:
-    """Options of a fit; `positions` are the samples' positions in the order that draws are made in."""
+class Solver(Iterative, SubspaceCompleter):
+    """Fits of low-rank and of unrestricted models, whole ones and short ones."""
 
     covariance: str
     algorithm: str
@@ -71,10 +61,9 @@ class Solver:
     tol: float
     max_iter: int
     random_state: RandomState
-    positions: Array
-    callback: Callback | None
+    _positions: Array  # of the samples with a view, in the order that draws are made in
 
-    def solve(
+    def _solve(
         self, views: Sequence[ViewKernel], size: int, q: int | None
     ) -> tuple[PDOperator, Solution[Any], int]:
         """The model of rank `q` (None: unrestricted) behind these views of `size` samples.
@@ -82,20 +71,24 @@ class Solver:
         With it, how the run went, and how many E-steps it took.
         """
         try:
-            return self._solve(views, size, q)
+            return self._run(views, size, q)
         except NotPositiveDefiniteError as error:
             raise ValueError(
                 f"the model became singular with prior={self.prior:g}; raise the prior "
                 "(1e-3 is the usual value), or look for kernels that are nearly singular"
             ) from error
 
-    def _solve(
+    def _run(
         self, views: Sequence[ViewKernel], size: int, q: int | None
     ) -> tuple[PDOperator, Solution[Any], int]:
-        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "callback": self.callback}
+        options: dict[str, Any] = {
+            "tol": self._tolerance(),
+            "max_iter": self.max_iter,
+            "callback": self._make_callback(),
+        }
         if self.algorithm == "paper":
             imputation = ImputationProblem.of(views, size, self.prior, np.dtype(self.dtype))
-            slow = solve_paper(imputation, make_covariance(self.covariance, q), **options)
+            slow = solve_paper(imputation, self.covariance, q, **options)
             return slow.state.model, slow, slow.n_iter
         problem = VisibleProblem.of(merge_views(views), size, self.prior, self.dtype)
         model: PDOperator
@@ -111,66 +104,53 @@ class Solver:
     def _solve_low_rank(
         self, problem: VisibleProblem, views: Sequence[ViewKernel], q: int, options: dict[str, Any]
     ) -> Solution[DescentState[GradientEvaluation]]:
-        """Descend from the start; small problems from several, large ones at first in single precision."""
+        """Descend from the start; small problems from several."""
         if problem.size <= _SMALL:
             return self._best_of_starts(problem, self._starts(problem, views, q), options)
-        small = problem.size < _LARGE or problem.dtype == np.float32
-        if small or not self.tol or problem.by_factors:
-            return solve_low_rank(problem, self.noise, self._begin(problem, q), **options)
-        rough_problem = problem.in_single_precision()
-        rough_options = {**options, "tol": max(options["tol"], 3e-6)}
-        rough = self._begin(rough_problem, q)
-        solve_low_rank(rough_problem, self.noise, rough, **rough_options)
-        start = begin_descent(problem, self.noise, rough.at.point, before=rough)
-        return solve_low_rank(problem, self.noise, start, **options)
-
-    def _begin(self, problem: VisibleProblem, q: int) -> DescentState[GradientEvaluation]:
-        return begin_descent(problem, self.noise, self._start(problem, q))
+        return solve_low_rank(problem, self._noise, self._start(problem, q), **options)
 
     def _start(self, problem: VisibleProblem, q: int, rescale: bool = True) -> Point:
-        leading = self.leading_pairs(problem, q, rescale=rescale)
-        return _start_from_leading(problem, self.noise, leading, q)
+        leading = self._leading_pairs(problem, q, rescale=rescale)
+        return _start_from_leading(problem, self._noise, leading, q)
 
     def _starts(self, problem: VisibleProblem, views: Sequence[ViewKernel], q: int) -> Iterator[Point]:
         yield self._start(problem, q)
         yield self._start(problem, q, rescale=False)
         imputation = ImputationProblem.of(views, problem.size, problem.eps, problem.dtype)
         with suppress(NotPositiveDefiniteError):  # nearly singular kernels without a prior
-            family = make_covariance(self.covariance, q)
-            model = solve_paper(imputation, family, tol=0, max_iter=_HEAD_START).state.model
+            model = solve_paper(imputation, self.covariance, q, tol=0, max_iter=_HEAD_START).state.model
             assert isinstance(model, LowRankPlusDiagonal)
-            yield problem.point(model, self.noise)
+            yield problem.point(model, self._noise)
 
     def _best_of_starts(
         self, problem: VisibleProblem, starts: Iterator[Point], options: dict[str, Any]
     ) -> Solution[DescentState[GradientEvaluation]]:
         runs = []
         for first in starts:
-            start = begin_descent(problem, self.noise, first)
-            runs.append(solve_low_rank(problem, self.noise, start, **options))
+            runs.append(solve_low_rank(problem, self._noise, first, **options))
             if runs[-1].status is Status.STOPPED:
                 break
         objectives = {i: float(run.trace[-1]) if run.n_iter else np.inf for i, run in enumerate(runs)}
         best = runs[argmin_key(objectives)]
         if self.covariance == "pca":  # equal noise leaves nothing flat enough to matter
             return best
-        noise = self.noise
+        noise = self._noise
         return refine_minimum(lambda point: evaluate(problem, noise, point), best, options["callback"])
 
-    def short_runs(self, problem: VisibleProblem, max_rank: int, *, tol: float, max_iter: int) -> ShortRuns:
-        """Quick runs at ranks up to `max_rank`; of large problems in single precision."""
-        if problem.size >= _LARGE and problem.dtype != np.float32 and not problem.by_factors:
-            problem = problem.in_single_precision()
-        return ShortRuns(self, problem, max_rank, {"tol": tol, "max_iter": max_iter})
-
-    def leading_pairs(self, problem: VisibleProblem, q: int, *, rescale: bool = True) -> _LeadingPairs:
+    def _leading_pairs(self, problem: VisibleProblem, q: int, *, rescale: bool = True) -> _LeadingPairs:
         """The `q` leading eigenpairs of the mean kernel; see :func:`_leading_pairs`."""
         rng = make_generator(self.random_state)
-        return _leading_pairs(problem, q, rng, rescale=rescale, positions=self.positions)
+        return _leading_pairs(problem, q, rng, rescale=rescale, positions=self._positions)
 
     @property
-    def noise(self) -> Noise:
+    def _noise(self) -> Noise:
         return equal_noise if self.covariance == "pca" else own_noise
+
+    def _tolerance(self) -> float:
+        if self.dtype == "float32" and 0 < self.tol < 1e-6:
+            warn(f"tol={self.tol:g} is finer than float32 can tell; 1e-6 is used instead")
+            return 1e-6
+        return float(self.tol)
 
 
 @dataclass
@@ -186,13 +166,12 @@ class ShortRuns:
 
     def __call__(self, q: int) -> Point:
         """Where a run of rank `q` ends."""
-        noise = self.solver.noise
+        noise = self.solver._noise
         if self.leading is None or q > len(self.leading.values):
             n_leading = max(q, min(max(2 * q, _MIN_LEADING), self.max_rank))
-            self.leading = self.solver.leading_pairs(self.problem, n_leading)
+            self.leading = self.solver._leading_pairs(self.problem, n_leading)
         first = _add_factors(_start_from_leading(self.problem, noise, self.leading, q), self.point)
-        start = begin_descent(self.problem, noise, first)
-        self.point = solve_low_rank(self.problem, noise, start, **self.options).state.at.point
+        self.point = solve_low_rank(self.problem, noise, first, **self.options).state.at.point
         return self.point
 
 
@@ -292,6 +271,5 @@ def _orthonormalize(X: Array) -> Array:
         gram = thin_gram(X, X)
         # what a product of that precision leaves of a direction that is not there
         gram[np.diag_indices_from(gram)] += max(1e-12, 10 * np.finfo(X.dtype).eps) * np.trace(gram)
-        root = scipy.linalg.solve_triangular(cholesky(gram), np.eye(len(gram)), lower=True).T
-        X = X @ root.astype(X.dtype)
+        X = X @ whitening_matrix(gram).T.astype(X.dtype)
     return X

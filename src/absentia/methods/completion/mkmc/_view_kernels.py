@@ -6,8 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from absentia.core import Array, Dense, Gram, Operator, Scaled
-from absentia.core.linalg import center_kernel, is_constant_kernel, rounding_level, symmetrize
+from absentia.core import Array, Dense, Gram, Operator, Scaled, center_operator, measure_spread
 from absentia.data import KernelViews
 
 
@@ -124,28 +123,10 @@ def in_memory(X: KernelViews) -> bool:
 
 def _views_with_spread(X: KernelViews) -> list[bool]:
     """Which views are taken about their mean: not those whose samples are alike, where nothing is left."""
-    return [_has_spread(X.operator(name)) for name in X.names]
-
-
-def _has_spread(K: Operator) -> bool:
-    if isinstance(K, Gram) and K.shape[0]:
-        left = np.asarray(K.left, dtype=np.float64)
-        spread = float(np.square(left - left.mean(axis=0)).sum())
-        return spread > rounding_level(K.dtype) * float(np.square(left).sum())
-    return K.shape[0] > 0 and not is_constant_kernel(np.asarray(K.to_dense()))
+    return [measure_spread(X.operator(name)) > 0 for name in X.names]
 
 
 def _center_kernels(X: KernelViews) -> KernelViews:
     """Kernels as seen from the mean of the samples that have the view."""
-    kernels = {name: X.operator(name) for name in X.names}
-    for name, spread in zip(X.names, _views_with_spread(X), strict=True):
-        if spread:
-            kernels[name] = _center_kernel(kernels[name])
-    return KernelViews.within(X, kernels)
-
-
-def _center_kernel(K: Operator) -> Operator:
-    if isinstance(K, Gram):
-        return Gram(K.left - K.left.mean(axis=0, dtype=np.float64).astype(K.dtype))
-    A = np.asarray(K.to_dense())
-    return Dense(symmetrize(center_kernel(A.astype(np.float64))).astype(A.dtype))
+    spread = zip(X.names, map(X.operator, X.names), _views_with_spread(X), strict=True)
+    return KernelViews.within(X, {name: center_operator(K) if varies else K for name, K, varies in spread})
