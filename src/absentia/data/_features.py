@@ -18,7 +18,7 @@ import scipy.sparse
 
 from absentia.core import Array, serializable, warn
 from absentia.core.linalg import as_readonly
-from absentia.data._chunked_views import ChunkedTable, scan
+from absentia.data._chunked_views import ChunkedTable, Moments, scan
 from absentia.data._ids import AbsenceWarning, find_duplicates, show_id
 from absentia.data._inputs import check_codes
 from absentia.data._presence import check_names, freeze
@@ -41,10 +41,8 @@ MAX_DEVIATION = 3.0
 
 def column_scales(table: Array) -> tuple[Array, Array]:
     """Mean and deviation of every column over the rows that have it; a constant's deviation is 1."""
-    seen = ~np.isnan(table)
-    count = np.maximum(seen.sum(axis=0), 1)
-    mean = np.where(seen, table, 0.0).sum(axis=0) / count
-    deviation = np.sqrt((np.where(seen, table - mean, 0.0) ** 2).sum(axis=0) / count)
+    moments = Moments.of(table)
+    mean, deviation = moments.mean, moments.deviations
     return mean, np.where(deviation > _ROUNDING * np.abs(mean), deviation, 1.0)
 
 

@@ -309,32 +309,15 @@ def _kernels_from_factors(
 def _factor_arrays(data: KernelViews) -> dict[str, Array | Pieces]:
     """Factors of all views over all samples, NaN where absent."""
     arrays: dict[str, Array | Pieces] = {}
-    for name, has in zip(data.names, data.observed.T, strict=True):
-        Phi, own = get_factors(data.operator(name))
-        if not Phi.shape[1]:
-            Phi = np.zeros((len(Phi), 1))
-        shape = (len(has), Phi.shape[1])
-        step = max(_PIECE // (shape[1] * Phi.dtype.itemsize), 1)
-        arrays[_PHI + name] = Pieces(Phi.dtype, shape, _padded_pieces(Phi, has, step), compress=False)
+    pairs = {name: get_factors(data.operator(name)) for name in data.names}
+    blocks = {name: Phi if Phi.shape[1] else np.zeros((len(Phi), 1)) for name, (Phi, _) in pairs.items()}
+    factors = Views(data.ids, data.names, data.observed, blocks)
+    for (name, (_, own)), has in zip(pairs.items(), data.observed.T, strict=True):
+        arrays[_PHI + name] = _view_pieces(factors, name)._replace(compress=False)
         if own is not None and np.any(own):
-            arrays[_OWN + name] = _spread_rows(np.asarray(own, dtype=np.float64), has)
+            arrays[_OWN + name] = full = np.full(len(has), np.nan)
+            full[has] = own
     return arrays
-
-
-def _padded_pieces(Phi: Array, has: Array, step: int) -> Iterator[Array]:
-    before = 0
-    for start in range(0, len(has), step):
-        part = has[start : start + step]
-        after = before + int(part.sum())
-        yield _spread_rows(Phi[before:after], part)
-        before = after
-
-
-def _spread_rows(values: Array, has: Array) -> Array:
-    """Values of those who have a view, NaN for the others."""
-    full = np.full((len(has), *values.shape[1:]), np.nan, dtype=values.dtype)
-    full[has] = values
-    return full
 
 
 # ------------------------------------------------------------------------------------ sparse matrices
