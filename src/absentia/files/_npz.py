@@ -98,7 +98,8 @@ def from_arrays(arrays: Mapping[str, Array]) -> Views | KernelViews:
     ids, mask, names = _read_sidecar(arrays, len(views), _count_rows(views))
     views = _sort_views(views, names)
     data = Views.from_dict(views, ids=ids, observed=mask)
-    features = {name: _read_features(arrays, name) for name in views if f"features_{name}" in arrays}
+    keys = {name: f"features_{name}" for name in views if f"features_{name}" in arrays}
+    features = {name: _as_texts(arrays[key], key) for name, key in keys.items()}
     levels = {name: _read_levels(arrays, name) for name in views if f"levels_{name}" in arrays}
     return name_features(data, features, levels) if features or levels else data
 
@@ -114,15 +115,6 @@ def _sort_views(views: Mapping[str, Array], names: list[str] | None) -> dict[str
     if sorted(names) != sorted(views):
         raise ValueError(f"'names' lists {names} but the views are {sorted(views)}")
     return {name: views[name] for name in names}
-
-
-def _read_features(arrays: Mapping[str, Array], name: str) -> list[str]:
-    texts = arrays[f"features_{name}"]
-    if texts.ndim != 1 or texts.dtype.kind != "U":
-        raise ValueError(
-            f"'features_{name}' is {texts.dtype} of shape {texts.shape}; a list of texts is wanted"
-        )
-    return [str(text) for text in texts.tolist()]
 
 
 def _read_levels(arrays: Mapping[str, Array], name: str) -> dict[str, list[str]]:
@@ -157,13 +149,13 @@ def _read_sidecar(
     mask = arrays.get("mask")
     if mask is not None and mask.dtype.kind not in "biuf":
         raise ValueError(f"'mask' holds {mask.dtype}; True (present) and False (absent) are wanted")
-    return ids, mask, None if names is None else _check_names(names)
+    return ids, mask, None if names is None else _as_texts(names, "names")
 
 
-def _check_names(names: Array) -> list[str]:
-    if names.ndim != 1 or names.dtype.kind != "U":
-        raise ValueError(f"'names' must be a list of texts; it is {names.dtype} of shape {names.shape}")
-    return [str(name) for name in names]
+def _as_texts(array: Array, key: str) -> list[str]:
+    if array.ndim != 1 or array.dtype.kind != "U":
+        raise ValueError(f"{key!r} is {array.dtype} of shape {array.shape}; a list of texts is wanted")
+    return [str(text) for text in array]
 
 
 def check_id_array(ids: Array | None, what: str = "ids") -> Array | None:
