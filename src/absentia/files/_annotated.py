@@ -191,7 +191,7 @@ class _Annotated:
         if kind == "dataframe":
             return _read_frame(self.path, member.parent, member.name.rpartition("/")[2])
         values = _place_rows(self.path, member, kind) if self.in_chunks else _read_whole(self.path, member)
-        shape = getattr(values, "shape", ())
+        shape: tuple[int, ...] = getattr(values, "shape", ())
         if len(shape) != 2 or shape[0] != len(self.obs) or (width is not None and shape[1] != width):
             raise ValueError(f"{member.name!r} has shape {shape} for {len(self.obs)} observations; damaged")
         return ChunkedTable.of_array(member.name, values) if self.in_chunks else values
