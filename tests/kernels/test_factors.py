@@ -95,7 +95,7 @@ def test_new_samples_may_have_a_view_that_nobody_had_in_training(approx):
     A, B = rng.normal(size=(30, 4)), np.full((30, 3), np.nan)
     with pytest.warns(UserWarning, match="observed for no sample"):
         train = Views.from_dict({"a": A, "b": B})
-    with pytest.warns(UserWarning):
+    with pytest.warns(UserWarning, match="observed for no sample"):
         fitted = ViewKernels(approx=approx, n_landmarks=6).fit(train)
     rows = fitted.transform(Views.from_dict({"a": A[:5], "b": rng.normal(size=(5, 3))}))
     assert (rows.block("a").shape, rows.block("b").shape) == ((5, 30), (5, 0))
