@@ -212,3 +212,23 @@ def test_a_layer_that_some_modalities_lack_is_taken_where_it_is(tmp_path):
         absentia.read(path, layer="rna=log,adt=log")
     with pytest.raises(io.FileError, match=re.escape("layers holds no 'raw' but ['log']")):
         absentia.read(path, layer="raw")
+
+
+def test_frames_of_old_files_are_arrays_with_fields(tmp_path):
+    with h5py.File(tmp_path / "old.h5ad", "w") as file:
+        file["X"] = np.arange(6.0).reshape(3, 2)
+        file["obs"] = np.array([(b"a", 1), (b"b", 2), (b"c", 3)], dtype=[("index", "S3"), ("n", "i4")])
+        file["var"] = np.array([(b"p", 1), (b"q", 2)], dtype=[("index", "S3"), ("n", "i4")])
+    found = absentia.read(tmp_path / "old.h5ad")
+    assert (found.ids.tolist(), found.features("X").tolist()) == (["a", "b", "c"], ["p", "q"])
+    assert io.read_label_array(tmp_path / "old.h5ad", "n").values.tolist() == [1, 2, 3]
+
+
+def test_what_is_not_asked_for_is_not_read(tmp_path, monkeypatch):
+    path = saved(tmp_path / "a.h5mu", three_modalities())
+    names, read = [], _annotated._read_whole
+    monkeypatch.setattr(_annotated, "_read_whole", lambda path, x: names.append(x.name) or read(path, x))
+    absentia.read(path, layer="log")
+    assert {name for name in names if name.endswith(("/log", "/X", "/X_pca", "/similar"))} == {
+        f"/mod/{name}/layers/log" for name in CELLS
+    }

@@ -87,3 +87,16 @@ def test_what_is_decided_for_all_samples_holds_for_parts_of_them(monkeypatch, rn
         warnings.simplefilter("always")
         LateFusion().fit(views, rng.random(60) > 0.5)
     assert sum("Nystrom" in str(one.message) for one in heard) == 1
+
+
+@pytest.mark.parametrize("approx", ["rff", "nystrom"])
+def test_new_samples_may_have_a_view_that_nobody_had_in_training(approx):
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(30, 4)), np.full((30, 3), np.nan)
+    with pytest.warns(UserWarning, match="observed for no sample"):
+        train = Views.from_dict({"a": A, "b": B})
+    with pytest.warns(UserWarning, match="observed for no sample"):
+        fitted = ViewKernels(approx=approx, n_landmarks=6).fit(train)
+    rows = fitted.transform(Views.from_dict({"a": A[:5], "b": rng.normal(size=(5, 3))}))
+    assert (rows.block("a").shape, rows.block("b").shape) == ((5, 30), (5, 0))
+    np.testing.assert_array_equal(rows.block("a"), fitted.transform(train[:5]).block("a"))

@@ -306,7 +306,7 @@ class ChunkedTable:
 
     def take_columns(self, places: Array) -> Any:
         """The columns at these places, NaN where a place is negative."""
-        return self.apply(_TakeColumns(np.asarray(places)), len(places))
+        return self.apply(partial(take_columns, np.asarray(places)), len(places))
 
     def apply(self, step: Step, width: int, dtype: Any = None) -> Any:
         """The same rows after one more step, which makes `width` columns of them."""
@@ -340,7 +340,7 @@ class ChunkedTable:
 
     def fill(self, result: Array, first: int = 0) -> Iterator[None]:
         """Write rows into `result`, of chunks from the `first` on; something is yielded after each."""
-        for parts in self._map_chunks(_Cast(self.dtype), first):
+        for parts in self._map_chunks(partial(_cast, self.dtype), first):
             for places, values in parts:
                 together = len(places) == places[-1] - places[0] + 1 and (np.diff(places) > 0).all()
                 result[slice(places[0], places[-1] + 1) if together else places] = values
@@ -377,20 +377,13 @@ def _make_array(shape: tuple[int, int], dtype: Any) -> Array:
         return np.memmap(file, dtype, "w+", shape=shape)
 
 
-@dataclass(frozen=True)
-class _TakeColumns:
-    places: Array
-
-    def __call__(self, X: Array) -> Array:
-        return np.where(self.places >= 0, X[:, self.places], np.nan).astype(X.dtype, copy=False)
+def take_columns(places: Array, X: Array) -> Array:
+    """Columns of an array by place, NaN where that is negative."""
+    return np.where(places >= 0, X[:, places], np.nan).astype(X.dtype, copy=False)
 
 
-@dataclass(frozen=True)
-class _Cast:
-    dtype: Any
-
-    def __call__(self, X: Array) -> Array:
-        return X.astype(self.dtype, copy=False)
+def _cast(dtype: Any, X: Array) -> Array:
+    return X.astype(dtype, copy=False)
 
 
 def scan(table: ChunkedTable) -> ChunkedTable:
@@ -473,9 +466,10 @@ def _number_type(name: str, field: Any) -> Any:
     )
 
 
-def array_part(name: str, values: Any, ids: Any) -> Part:
-    """A view in a Dask or Zarr array, samples x features, or in an array mapped from a file."""
-    table = ChunkedTable.of_array(name, values)
+def array_part(name: str, given: Any) -> Part:
+    """A view in a Dask or Zarr array (or its path), or mapped from a file; or such with ids before it."""
+    ids, values = given if isinstance(given, tuple) else (None, given)
+    table = ChunkedTable.of_array(name, _open_zarr(name, values))
     own = range(len(table)) if ids is None else ids
     if len(own) != len(table):
         raise ValueError(f"view {name!r}: {len(own)} ids for {len(table)} rows; one for each is wanted")
@@ -498,12 +492,7 @@ def _check_array(name: str, values: Any) -> None:
         )
 
 
-def split_ids(given: Any) -> tuple[Any, Any]:
-    """Values and ids of a view that may have come as the pair (ids, values)."""
-    return (given[1], given[0]) if isinstance(given, tuple) else (given, None)
-
-
-def open_zarr(name: str, given: Any) -> Any:
+def _open_zarr(name: str, given: Any) -> Any:
     """A Zarr array, opened if its path came."""
     if not isinstance(given, str | Path):
         return given

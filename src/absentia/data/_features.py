@@ -18,7 +18,7 @@ import scipy.sparse
 
 from absentia.core import Array, serializable, warn
 from absentia.core.linalg import as_readonly
-from absentia.data._chunked_views import ChunkedTable, scan
+from absentia.data._chunked_views import ChunkedTable, Moments, scan, take_columns
 from absentia.data._ids import AbsenceWarning, find_duplicates, show_id
 from absentia.data._inputs import check_codes
 from absentia.data._presence import check_names, freeze
@@ -41,10 +41,8 @@ MAX_DEVIATION = 3.0
 
 def column_scales(table: Array) -> tuple[Array, Array]:
     """Mean and deviation of every column over the rows that have it; a constant's deviation is 1."""
-    seen = ~np.isnan(table)
-    count = np.maximum(seen.sum(axis=0), 1)
-    mean = np.where(seen, table, 0.0).sum(axis=0) / count
-    deviation = np.sqrt((np.where(seen, table - mean, 0.0) ** 2).sum(axis=0) / count)
+    moments = Moments.of(table)
+    mean, deviation = moments.mean, moments.deviations
     return mean, np.where(deviation > _ROUNDING * np.abs(mean), deviation, 1.0)
 
 
@@ -364,18 +362,15 @@ class Coding:
 
 def _take_columns(block: Any, places: Array) -> Any:
     """Columns by place; where there is none NaN, in a sparse matrix zero."""
-    there = places >= 0
     if isinstance(block, ChunkedTable):
         return block.take_columns(places)
     if scipy.sparse.issparse(block):
-        columns = np.flatnonzero(there)
+        columns = np.flatnonzero(places >= 0)
         pick = scipy.sparse.csr_array(
             (np.ones(len(columns), block.dtype), (places[columns], columns)), (block.shape[1], len(places))
         )
         return scipy.sparse.csr_array(block @ pick)
-    taken = np.full((block.shape[0], len(places)), np.nan, dtype=block.dtype)
-    taken[:, there] = block[:, places[there]]
-    return taken
+    return take_columns(places, block)
 
 
 def _texts(values: Array, levels: tuple[str, ...] | None, wanted: Sequence[str]) -> Array:

@@ -38,6 +38,7 @@ import numpy as np
 import scipy.sparse
 
 from absentia.core import Array, make_generator
+from absentia.data._chunked_views import Moments
 from absentia.data._ids import show_id
 from absentia.data._presence import Presence
 from absentia.data._views import Views
@@ -372,8 +373,8 @@ class _Rows:
         self.block, self.having = data.block(name), np.flatnonzero(data.observed[:, data.names.index(name)])
         self.n = len(self.having)
         sample = self._rows(make_generator(0).permutation(self.n)[:_SAMPLED])
-        self.mean = np.nan_to_num(_nan_mean(sample))
-        spread = np.sqrt(np.nan_to_num(_nan_mean((sample - self.mean) ** 2)))
+        moments = Moments.of(sample)
+        self.mean, spread = moments.mean, np.nan_to_num(moments.deviations)
         self.scale = np.where(spread > 0, 1 / np.where(spread > 0, spread, 1.0), 0.0)
         varied = np.flatnonzero(spread > 0)
         self.agree = _agreement(sample[:, varied[:: len(varied) // _SAMPLED + 1]])
@@ -429,11 +430,6 @@ class _Rows:
             self._standardize(self._rows(p[:, 0])) - self._standardize(self._rows(p[:, 1])) for p in parts
         ]
         return np.concatenate([np.linalg.norm(part, axis=1) for part in apart]) / max(self.usual, 1e-300)
-
-
-def _nan_mean(values: Array) -> Array:
-    there = ~np.isnan(values)
-    return np.asarray(np.where(there, values, 0).sum(axis=0) / np.maximum(there.sum(axis=0), 1))
 
 
 def _agreement(sample: Array) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from absentia.core import Array, serializable
+from absentia.data._chunked_views import Moments
 from absentia.data._features import Coding
 from absentia.data._presence import Presence
 from absentia.data._views import Views
@@ -110,18 +111,18 @@ def dense_chunks(block: Any) -> Iterator[tuple[slice, Array]]:
 
 def _summarise_columns(values: Array) -> list[Array]:
     """Numbers of a :class:`FeatureSummary` of dense values (n, F)."""
-    known = ~np.isnan(values)
-    count = known.sum(axis=0)
-    some = np.maximum(count, 1)
-    mean = np.where(known, values, 0.0).sum(axis=0) / some
-    deviation = np.sqrt((np.where(known, values - mean, 0.0) ** 2).sum(axis=0) / some)
-    low = np.where(known, values, np.inf).min(axis=0, initial=np.inf)
-    high = np.where(known, values, -np.inf).max(axis=0, initial=-np.inf)
+    known, moments = ~np.isnan(values), Moments.of(values)
+    count = moments.count
     ordered = np.sort(np.where(known, values, np.inf), axis=0)
-    median = np.take_along_axis(ordered, (some // 2)[None], axis=0)[0] if len(values) else low
+    median = (
+        np.take_along_axis(ordered, (np.maximum(count, 1) // 2)[None], axis=0)[0]
+        if len(values)
+        else moments.low
+    )
     below = np.where(known & (values < median), values, -np.inf).max(axis=0, initial=-np.inf)
     above, from_it = (known & (values > median)).sum(axis=0), (known & (values >= median)).sum(axis=0)
     lower = (np.abs(from_it - count / 2) < np.abs(above - count / 2)) & np.isfinite(below)
     cut = np.where(lower, below, median)
-    numbers = [mean, deviation, low, high, cut, np.where(lower, from_it, above)]
+    numbers = [moments.mean, moments.deviations, moments.low, moments.high]
+    numbers += [cut, np.where(lower, from_it, above)]
     return [count, *(np.where(count > 0, x, 0).astype(np.float64) for x in numbers)]

@@ -17,15 +17,7 @@ import scipy.sparse
 
 from absentia.core import Array, check_name, serializable
 from absentia.core.linalg import as_readonly
-from absentia.data._chunked_views import (
-    ChunkedTable,
-    array_part,
-    check_values,
-    open_zarr,
-    parquet_part,
-    scan,
-    split_ids,
-)
+from absentia.data._chunked_views import ChunkedTable, array_part, check_values, parquet_part, scan
 from absentia.data._ids import Align, align_ids, find_holders, show_id
 from absentia.data._inputs import Part, array_parts, frame_part, id_labels, is_frame, set_id_index
 from absentia.data._mudata import KeyByModality, anndata_parts, mudata_parts
@@ -261,7 +253,7 @@ class Views(Presence):
         align : {"union", "intersection", "strict"}
             As in :meth:`from_dict`.
         """
-        parts = [array_part(str(name), *split_ids(given)) for name, given in views.items()]
+        parts = [array_part(str(name), given) for name, given in views.items()]
         return cls._align(check_names(list(views)), parts, align, None)
 
     @classmethod
@@ -275,13 +267,7 @@ class Views(Presence):
         align : {"union", "intersection", "strict"}
             As in :meth:`from_dict`.
         """
-
-        def part(name: str, given: Any) -> Part:
-            values, ids = split_ids(given)
-            return array_part(name, open_zarr(name, values), ids)
-
-        parts = [part(str(name), given) for name, given in views.items()]
-        return cls._align(check_names(list(views)), parts, align, None)
+        return cls.from_dask(views, align)
 
     @property
     def chunked(self) -> bool:

@@ -121,6 +121,13 @@ def _check_survival(time: Array, event: Array, ids: Array, none: bool = False) -
     return Survival(time, numbers == 1)
 
 
+def _check_risk(risk: Any, time: Array) -> Array:
+    risk = np.asarray(risk, dtype=np.float64)
+    if risk.shape != time.shape or not np.isfinite(risk).all():
+        raise ValueError(f"risks must be {len(time)} numbers, one for each sample")
+    return risk
+
+
 # ----------------------------------------------------------------------------------------- concordance
 
 
@@ -142,10 +149,7 @@ def concordance_index(time: Any, event: Any, risk: Any) -> float:
     >>> concordance_index([1, 2, 3], [1, 1, 0], [0.9, 0.2, 0.5])
     0.6666666666666666
     """
-    right, pairs = concordant_pairs(time, event, risk)
-    if not pairs.any():
-        raise ValueError("no two samples can be compared: nobody had the event before another's time")
-    return float(right.sum() / pairs.sum())
+    return _share_in_order(time, event, risk)
 
 
 def uno_concordance(time: Any, event: Any, risk: Any, *, tau: float | None = None) -> float:
@@ -172,7 +176,11 @@ def uno_concordance(time: Any, event: Any, risk: Any, *, tau: float | None = Non
     """
     time, event = _check_survival(time, event, np.arange(len(time)))
     weights = estimate_follow_up(time, event, time, before=True) ** -2.0
-    right, pairs = concordant_pairs(time, event, risk, weights if tau is None else weights * (time < tau))
+    return _share_in_order(time, event, risk, weights if tau is None else weights * (time < tau))
+
+
+def _share_in_order(time: Any, event: Any, risk: Any, weights: Array | None = None) -> float:
+    right, pairs = concordant_pairs(time, event, risk, weights)
     if not pairs.any():
         raise ValueError("no two samples can be compared: nobody had the event before another's time")
     return float(right.sum() / pairs.sum())
@@ -211,15 +219,13 @@ def cumulative_dynamic_auc(time: Any, event: Any, risk: Any, times: Any) -> tupl
     (array([1. , 0.5]), 0.75)
     """
     time, event = _check_survival(time, event, np.arange(len(time)))
-    risk, times = np.asarray(risk, dtype=np.float64), np.atleast_1d(np.asarray(times, dtype=np.float64))
+    risk, times = _check_risk(risk, time), np.atleast_1d(np.asarray(times, dtype=np.float64))
     first, last = time[event].min(), time.max()
     rising = times.ndim == 1 and len(times) > 0 and bool((np.diff(times) > 0).all())
     if not rising or not first <= times[0] <= times[-1] < last:
         raise ValueError(
             f"rising times from {first:g} on, before {last:g}, are wanted, not {times.tolist()}"
         )
-    if risk.shape != time.shape or not np.isfinite(risk).all():
-        raise ValueError(f"risks must be {len(time)} numbers, one for each sample")
     weights = event / estimate_follow_up(time, event, time, before=True)
     areas = np.empty(len(times))
     for k, t in enumerate(times.tolist()):
@@ -251,9 +257,7 @@ def concordant_pairs(time: Any, event: Any, risk: Any, weights: Array | None = N
         What a pair counts, by its sample with the earlier event; 1 by default.
     """
     time, event = _check_survival(time, event, np.arange(len(time)))
-    risk = np.asarray(risk, dtype=np.float64)
-    if risk.shape != time.shape or not np.isfinite(risk).all():
-        raise ValueError(f"risks must be {len(time)} numbers, one for each sample")
+    risk = _check_risk(risk, time)
     right, pairs = np.zeros(len(time)), np.zeros(len(time))
     happened = np.flatnonzero(event)
     for rows in np.array_split(happened, max(1, len(happened) * len(time) // _BLOCK)):

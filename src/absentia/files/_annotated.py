@@ -2,14 +2,15 @@
 
 A view is X, a layer, an entry of obsm, or, if ``use_rep`` names one of obsp, a kernel.  Who is not in a
 modality lacks it.  All of a file is gone through before (``_hdf5``): no link leads out of it, and what it
-declares fits into memory.  Then AnnData's and MuData's own packages read it, which unpickle nothing.  Of a
-file that is too large for that, obs and var are read, and matrices stay where they are, in chunks.
+declares fits into memory.  Then AnnData's own package, which unpickles nothing, reads what is asked for:
+obs, var and the matrices that become views.  Those of a file that is too large stay where they are.
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -32,21 +33,19 @@ from absentia.files._hdf5 import check_group, check_hdf5, open_hdf5, read_attrib
 from absentia.files._npz import check_sparse_indices
 
 _COPIES = 2  # a file is read whole, and its values become those of views
+_NO_MODALITIES = "holds no modalities ('mod') but {}; is it an .h5ad file?"
 
 
 def read_annotated(path: Path, options: Options) -> LoadedData | KernelViews:
     """The one view of an ``.h5ad`` file, or a view for each modality of an ``.h5mu`` file; or kernels."""
-    with file_errors(path):
+    with open_hdf5(path) as file:
         options.refuse("id", "views", why=f"an {path.suffix.lower()} file")
         need = Budget(limit=2**63)
-        members = check_hdf5(path, need)
+        check_group(file, need)
         in_chunks = options.stays_in_chunks(_COPIES * need.spent)
-        if in_chunks:
-            data = _open_annotated(path)
-        elif _COPIES * need.spent > Budget().limit:
-            data = read_mudata(path)  # which says what is too large
-        else:
-            data = _load(path, members)
+        if not in_chunks and _COPIES * need.spent > Budget().limit:
+            check_group(file, Budget(limit=Budget().limit // _COPIES))  # which says what is too large
+        data = _open_annotated(path, file, in_chunks)
         make: Any = Views.from_anndata
         layer, rep = options.layer, options.use_rep
         if is_mudata(data):
@@ -85,26 +84,28 @@ def read_mudata(path: PathLike) -> Any:
     """
     path = Path(path)
     with file_errors(path):
-        return _load(path, check_hdf5(path, Budget(limit=Budget().limit // _COPIES)))
+        members = check_hdf5(path, Budget(limit=Budget().limit // _COPIES))
+        many = path.suffix.lower() == ".h5mu"
+        if many and "mod" not in members:
+            raise ValueError(_NO_MODALITIES.format(members[:8]))
+        package = import_optional("mudata" if many else "anndata", f"an {path.suffix} file")
+        with _read_errors(path):
+            data = package.read_h5mu(path) if many else package.read_h5ad(path)
+            for part in (data, *getattr(data, "mod", {}).values()):
+                _check_sparse(part)
+        return data
 
 
-def _load(path: Path, members: list[str]) -> Any:
-    """The same of a file that was gone through, and has these members."""
-    many = path.suffix.lower() == ".h5mu"
-    what = f"an {path.suffix} file"
-    package = import_optional("mudata" if many else "anndata", what)
-    if many and "mod" not in members:
-        raise ValueError(f"holds no modalities ('mod') but {members[:8]}; is it an .h5ad file?")
+@contextmanager
+def _read_errors(path: Path) -> Iterator[None]:
+    """Inside, AnnData's and MuData's packages read; whatever they say of a file is one sentence."""
     try:
         with quiet():
-            data = package.read_h5mu(path) if many else package.read_h5ad(path)
-        for part in (data, *getattr(data, "mod", {}).values()):
-            _check_sparse(part)
-        return data
+            yield
     except (MemoryError, FileError):
         raise
     except Exception as error:
-        raise ValueError(f"not {what}, or a damaged one ({one_line(error)})") from None
+        raise ValueError(f"not an {path.suffix} file, or a damaged one ({one_line(error)})") from None
 
 
 def _check_sparse(data: Any) -> None:
@@ -144,7 +145,95 @@ def write_mudata(path: PathLike, data: Any) -> Path:
         return write_atomically(path, lambda file: mudata.write_h5mu(file.name, data))
 
 
-# ------------------------------------------------------------------------------------ too large to be read
+# -------------------------------------------------------------------------------- what is asked for, alone
+
+
+def _open_annotated(path: Path, file: Any, in_chunks: bool) -> Any:
+    """What :func:`read_mudata` returns, as far as views are made of it."""
+    whole = _Annotated(path, file, in_chunks)
+    if path.suffix.lower() == ".h5mu":
+        if "mod" not in file:
+            raise ValueError(_NO_MODALITIES.format(list(file)[:8]))
+        names = list(file["mod"])
+        said = read_attribute(file["mod"], "mod-order")
+        order = [] if said is None else [str(name) for name in np.ravel(said)]
+        names = order if sorted(order) == sorted(names) else names
+        whole.mod = {name: _Annotated(path, file["mod"][name], in_chunks) for name in names}
+    return whole
+
+
+class _Annotated:
+    """What AnnData would make of a group of an open file; matrices are read when they are asked for."""
+
+    mod: Mapping[str, Any] | None = None
+
+    def __init__(self, path: Path, group: Any, in_chunks: bool) -> None:
+        self.path, self.group, self.in_chunks = path, group, in_chunks
+        self.obs = _read_frame(path, group, "obs")
+        self.obs_names = self.obs.index
+        self.layers, self.obsm, self.obsp = (_Entries(self, name) for name in ("layers", "obsm", "obsp"))
+
+    @cached_property
+    def var(self) -> Any:
+        return _read_frame(self.path, self.group, "var")
+
+    @property
+    def var_names(self) -> Any:
+        return self.var.index
+
+    @property
+    def X(self) -> Any:
+        return self.read(self.group["X"], len(self.var)) if "X" in self.group else None
+
+    def read(self, member: Any, width: int | None) -> Any:
+        """A matrix with a row for each observation, or, in chunks, where it is; a data frame is read."""
+        kind = "array" if hasattr(member, "dtype") else str(read_attribute(member, "encoding-type"))
+        if kind == "dataframe":
+            return _read_frame(self.path, member.parent, member.name.rpartition("/")[2])
+        values = _place_rows(self.path, member, kind) if self.in_chunks else _read_whole(self.path, member)
+        shape: tuple[int, ...] = getattr(values, "shape", ())
+        if len(shape) != 2 or shape[0] != len(self.obs) or (width is not None and shape[1] != width):
+            raise ValueError(f"{member.name!r} has shape {shape} for {len(self.obs)} observations; damaged")
+        return ChunkedTable.of_array(member.name, values) if self.in_chunks else values
+
+
+class _Entries(dict[str, Any]):
+    """Matrices by name, each read when it is asked for."""
+
+    def __init__(self, data: _Annotated, where: str) -> None:
+        super().__init__(data.group.get(where, {}))
+        self.data, self.where = data, where
+
+    def __getitem__(self, name: str) -> Any:
+        across = {"layers": "var", "obsp": "obs"}.get(self.where)
+        width = None if across is None else len(getattr(self.data, across))
+        return self.data.read(super().__getitem__(name), width)
+
+
+def _read_frame(path: Path, group: Any, name: str) -> Any:
+    """The data frame of observations or variables."""
+    import pandas as pd
+
+    if name not in group:
+        raise ValueError(f"not an {path.suffix} file, or a damaged one (it has no {name!r})")
+    member = group[name]
+    if hasattr(member, "dtype"):  # before version 0.7: one array with fields, the first the names
+        frame = pd.DataFrame(_read_whole(path, member))
+        frame = frame.set_index(frame.columns[0])
+    else:
+        check_group(member, Budget())
+        frame = _read_whole(path, member)
+    return frame.set_axis(frame.index.astype(str), axis=0)
+
+
+def _read_whole(path: Path, member: Any) -> Any:
+    """A member of a file as AnnData reads it, the places of a sparse matrix checked."""
+    anndata = import_optional("anndata", f"an {path.suffix} file")
+    with _read_errors(path):
+        values = anndata.io.read_elem(member)
+        if scipy.sparse.issparse(values):
+            check_sparse_indices(values)
+        return values
 
 
 @dataclass(frozen=True)
@@ -176,99 +265,26 @@ class _Rows:
             return np.asarray(matrix.toarray())
 
 
-def _open_annotated(path: Path) -> Any:
-    """What :func:`read_mudata` returns, as far as views are made of it; its matrices are in chunks."""
-    with open_hdf5(path) as file:
-        if path.suffix.lower() != ".h5mu":
-            return _describe(path, file)
-        if "mod" not in file:
-            raise ValueError(f"holds no modalities ('mod') but {list(file)[:8]}; is it an .h5ad file?")
-        names = list(file["mod"])
-        said = read_attribute(file["mod"], "mod-order")
-        order = [] if said is None else [str(name) for name in np.ravel(said)]
-        names = order if sorted(order) == sorted(names) else names
-        mod = {name: _describe(path, file["mod"][name]) for name in names}
-        obs = _read_frame(path, file, "obs")
-        obsp = _Entries(path, file, "obsp", len(obs), len(obs))
-        return SimpleNamespace(obs=obs, obs_names=obs.index, mod=mod, obsp=obsp)
-
-
-def _describe(path: Path, group: Any) -> Any:
-    """What AnnData would make of a group, but matrices in chunks."""
-    obs, var = _read_frame(path, group, "obs"), _read_frame(path, group, "var")
-    n, width = len(obs), len(var)
-    return SimpleNamespace(
-        obs=obs,
-        var=var,
-        obs_names=obs.index,
-        var_names=var.index,
-        X=_describe_matrix(path, group["X"], n, width) if "X" in group else None,
-        layers=_Entries(path, group, "layers", n, width),
-        obsm=_Entries(path, group, "obsm", n, None),
-        obsp=_Entries(path, group, "obsp", n, n),
-    )
-
-
-class _Entries(Mapping[str, Any]):
-    """Matrices of `n` observations by name, each looked at when it is asked for."""
-
-    def __init__(self, path: Path, group: Any, where: str, n: int, width: int | None) -> None:
-        self.path, self.where, self.n, self.width = path, f"{group.name}/{where}", n, width
-        self.names = list(group.get(where, ()))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self.names:
-            raise KeyError(name)
-        if self.where.endswith("obsp"):
-            raise ValueError(f"{name!r} of obsp is a kernel, and kernels do not stay in chunks")
-        with import_optional("h5py", "an HDF5 file").File(self.path, "r") as file:
-            return _describe_matrix(self.path, file[self.where][name], self.n, self.width)
-
-
-def _read_frame(path: Path, group: Any, name: str) -> Any:
-    """The data frame of observations or variables."""
-    anndata = import_optional("anndata", f"an {path.suffix} file")
-    try:
-        member = group[name]
-        check_group(member, Budget())
-        with quiet():
-            frame = anndata.io.read_elem(member)
-        return frame.set_axis(frame.index.astype(str), axis=0)
-    except ValueError:
-        raise
-    except Exception as error:
-        raise ValueError(f"not an {path.suffix} file, or a damaged one ({one_line(error)})") from None
-
-
-def _describe_matrix(path: Path, member: Any, n: int, width: int | None) -> Any:
-    """A matrix with a row for each of `n` observations, in chunks; a data frame is read."""
-    kind = "array" if hasattr(member, "dtype") else str(read_attribute(member, "encoding-type"))
-    if kind == "dataframe":
-        return _read_frame(path, member.parent, member.name.rpartition("/")[2])
+def _place_rows(path: Path, member: Any, kind: str) -> _Rows:
+    """A matrix that stays where it is."""
+    if member.parent.name.endswith("obsp"):
+        name = member.name.rpartition("/")[2]
+        raise ValueError(f"{name!r} of obsp is a kernel, and kernels do not stay in chunks")
     if kind not in ("array", "csr_matrix"):
         raise ValueError(
             f"{member.name!r} is a {kind}; matrices in chunks are dense or sparse by rows (csr_matrix): "
             "convert it (X.tocsr()) and write the file again"
         )
     is_sparse = kind != "array"
-    shape = np.ravel(read_attribute(member, "shape") if is_sparse else member.shape).tolist()
-    if len(shape) != 2 or shape[0] != n or (width is not None and shape[1] != width):
-        raise ValueError(f"{member.name!r} has shape {tuple(shape)} for {n} observations; it is damaged")
+    shape = tuple(np.ravel(read_attribute(member, "shape") if is_sparse else member.shape).tolist())
     values = member["data"] if is_sparse else member
-    if is_sparse and member["indptr"].shape != (n + 1,):
-        raise ValueError(f"{member.name!r} does not say where each of its {n} rows begins; it is damaged")
+    if is_sparse and member["indptr"].shape != (shape[0] + 1,):
+        raise ValueError(f"{member.name!r} does not say where each of its rows begins; it is damaged")
     chunks = values.chunks or (1,)
     size = int(np.prod(chunks, dtype=object)) * max(values.dtype.itemsize, 8)
     Budget().spend(size, f"a chunk of {member.name!r}")
     rows = (1,) if is_sparse else chunks
-    given = _Rows(str(path.resolve()), member.name, (n, int(shape[1])), values.dtype, is_sparse, rows)
-    return ChunkedTable.of_array(member.name, given)
+    return _Rows(str(path.resolve()), member.name, shape, values.dtype, is_sparse, rows)
 
 
 # --------------------------------------------------------------------------------------------------- labels
@@ -280,11 +296,9 @@ def obs_content(path: PathLike) -> dict[str, Array]:
     Those of a modality's own obs are called ``modality:column``, and are missing for who is not in it.
     """
     path = Path(path)
-    with file_errors(path):
-        need = Budget(limit=2**63)
-        members = check_hdf5(path, need)
-        fits = _COPIES * need.spent <= Budget().limit
-        data = _load(path, members) if fits else _open_annotated(path)
+    with open_hdf5(path) as file:
+        check_group(file, Budget(limit=2**63))
+        data = _open_annotated(path, file, in_chunks=True)
     columns = {str(name): _plain_column(data.obs[name]) for name in data.obs.columns}
     for modality, part in data.mod.items() if is_mudata(data) else ():
         for name in part.obs.columns:

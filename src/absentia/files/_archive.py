@@ -21,7 +21,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple
@@ -289,22 +289,37 @@ def _read_store(zarr: Any, path: Path) -> dict[str, Any]:
         root = zarr.open(store, mode="r", use_consolidated=False)
     except (FileNotFoundError, KeyError) as error:
         raise ValueError(f"holds no Zarr group or array ({type(error).__name__})") from None
-    budget = Budget()
-    content = (
-        _read_tree(root, budget, 0)
-        if hasattr(root, "members")
-        else [(path.stem, _read_zarr_array(root, budget))]
+    read = partial(_read_zarr_array, budget=Budget())
+    if not is_group(root):
+        return {path.stem: array} if (array := read(root)) is not None else {}
+    return read_groups(root, lambda group: sorted(group.members(use_consolidated_for_children=False)), read)
+
+
+def is_group(member: Any) -> bool:
+    """Whether a member of a Zarr folder or an HDF5 file is a group and not an array."""
+    return hasattr(member, "keys")
+
+
+def read_groups(
+    group: Any, list_members: Callable[[Any], Iterable[tuple[str, Any]]], read: Callable[[Any], Any]
+) -> dict[str, Any]:
+    """The arrays of a group by name, and those of the groups in it as dicts; deeper ones are left alone."""
+
+    def read_arrays_of(group: Any) -> dict[str, Any]:
+        found = {name: read(member) for name, member in list_members(group) if not is_group(member)}
+        return {name: value for name, value in found.items() if value is not None}
+
+    inner = {name: read_arrays_of(member) for name, member in list_members(group) if is_group(member)}
+    return read_arrays_of(group) | inner
+
+
+def spend_array(budget: Budget, array: Any, *, texts: bool) -> None:
+    """Spend what reading an array takes, also for values that it has none of yet and for one chunk."""
+    chunk = int(np.prod(array.chunks, dtype=object)) if array.chunks else 1
+    need = max(int(np.prod(array.shape or (), dtype=object)), chunk) * max(
+        array.dtype.itemsize, 64 if texts else 8
     )
-    return {name: member for name, member in content if member is not None}
-
-
-def _read_tree(group: Any, budget: Budget, depth: int) -> Iterator[tuple[str, Any]]:
-    for name, member in sorted(group.members(use_consolidated_for_children=False)):
-        if not hasattr(member, "members"):
-            yield name, _read_zarr_array(member, budget)
-        elif depth == 0:
-            inner = {key: x for key, x in _read_tree(member, budget, 1) if x is not None}
-            yield name, inner or None
+    budget.spend(need, f"{array.name!r}, {array.dtype} of shape {array.shape},")
 
 
 def _check_folder(path: Path) -> None:
@@ -339,10 +354,7 @@ def _read_zarr_array(array: Any, budget: Budget) -> Array | None:
     texts = any(name.startswith("VLen") for name in names) or array.dtype.kind in "UT"
     if array.dtype.kind not in "biuf" and not texts:
         return None
-    chunk = int(np.prod(array.chunks, dtype=object)) if array.chunks else 1
-    elements = max(int(np.prod(array.shape, dtype=object)), chunk)
-    need = elements * max(array.dtype.itemsize, 64 if texts else 8)
-    budget.spend(need, f"{array.name!r}, {array.dtype} of shape {array.shape},")
+    spend_array(budget, array, texts=texts)
     _check_chunks(array)
     values = np.asarray(array[...])
     if texts:

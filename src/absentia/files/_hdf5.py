@@ -12,13 +12,14 @@ files, in ``_annotated``.
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from mmap import ACCESS_READ, mmap
 from typing import Any
 
 import numpy as np
 
 from absentia.core import Array
-from absentia.files._archive import MAX_MEMBERS
+from absentia.files._archive import MAX_MEMBERS, is_group, read_groups, spend_array
 from absentia.files._base import Budget, PathLike, file_errors, import_optional, one_line, open_regular
 from absentia.files._npz import build_sparse
 
@@ -30,18 +31,7 @@ _OBJECT = struct.Struct("<H6xQ")  # of a heap: number and length
 def hdf5_content(path: PathLike) -> dict[str, Any]:
     """What an HDF5 file holds by name: arrays, and groups of arrays as dicts."""
     with open_hdf5(path) as file:
-        return _read_arrays(file, Budget())
-
-
-def _read_arrays(group: Any, budget: Budget, depth: int = 0) -> dict[str, Any]:
-    """The arrays of a group by name, and, of the root, those of the groups in it as dicts."""
-    content: dict[str, Any] = {}
-    for name, member in _iterate_members(group):
-        if not _is_group(member):
-            content[name] = _read_dataset(member, budget)
-        elif depth == 0:
-            content[name] = _read_arrays(member, budget, 1)
-    return {name: value for name, value in content.items() if value is not None}
+        return read_groups(file, _iterate_members, partial(_read_dataset, budget=Budget()))
 
 
 @contextmanager
@@ -78,11 +68,6 @@ def _check_heaps(path: PathLike) -> None:
             heap = content.find(_HEAP_SIGNATURE, heap + 1)
 
 
-def _is_group(member: Any) -> bool:
-    """Whether this is a group and not a dataset."""
-    return hasattr(member, "keys")
-
-
 def _iterate_members(group: Any) -> Iterator[tuple[str, Any]]:
     """What lies in a group, by name; links that could lead out of the file are refused."""
     h5py = import_optional("h5py", "an HDF5 file")
@@ -112,20 +97,12 @@ def _check_inside(dataset: Any) -> Any:
     return dataset
 
 
-def _spend_dataset(dataset: Any, budget: Budget) -> None:
-    """Spend what reading a dataset takes, also for values that it has none of yet and for one chunk."""
-    least = 64 if dataset.dtype.kind in "OSU" else 8
-    chunk = int(np.prod(dataset.chunks, dtype=object)) if dataset.chunks else 0
-    need = max(int(dataset.size or 0), chunk, 1) * max(dataset.dtype.itemsize, least)
-    budget.spend(need, f"{dataset.name!r}, {dataset.dtype} of shape {dataset.shape},")
-
-
 def _read_dataset(dataset: Any, budget: Budget) -> Array | None:
     """A dataset as an array of numbers or texts; None if it is neither."""
     h5py = import_optional("h5py", "an HDF5 file")
     if dataset.shape is None:  # declared empty
         return None
-    _spend_dataset(dataset, budget)
+    spend_array(budget, dataset, texts=dataset.dtype.kind in "OSU")
     if h5py.check_string_dtype(dataset.dtype) is not None:
         return _read_texts(dataset, budget)
     if dataset.dtype.kind not in "biuf":
@@ -172,15 +149,15 @@ def check_group(group: Any, budget: Budget, depth: int = 0, seen: set[int] | Non
     _check_attributes(group, budget)
     for _, member in _iterate_members(group):
         address = h5py.h5o.get_info(member.id).addr
-        if _is_group(member) and address in seen:
+        if is_group(member) and address in seen:
             raise ValueError(f"the group {member.name!r} is there more than once; is the file damaged?")
         seen.add(address)
-        if _is_group(member):
+        if is_group(member):
             check_group(member, budget, depth + 1, seen)
         else:
             _check_attributes(member, budget)
             _check_type(member.dtype, f"{member.name!r}")
-            _spend_dataset(member, budget)
+            spend_array(budget, member, texts=member.dtype.kind in "OSU")
 
 
 def read_attribute(member: Any, name: str) -> Any:
@@ -239,7 +216,7 @@ def _read_matlab(member: Any, budget: Budget, depth: int) -> Any:
     if depth > _MATLAB_DEPTH:
         return None
     kind = _read_matlab_class(member)
-    if _is_group(member):
+    if is_group(member):
         if "MATLAB_sparse" in member.attrs:
             return _read_matlab_sparse(member, budget)
         fields = {name: _read_matlab(part, budget, depth + 1) for name, part in _iterate_members(member)}
@@ -268,12 +245,12 @@ def _follow_references(cells: Any, budget: Budget) -> list[Any]:
     h5py = import_optional("h5py", "an HDF5 file")
     if h5py.check_ref_dtype(cells.dtype) is not h5py.Reference:
         return [None]
-    _spend_dataset(cells, budget)
+    spend_array(budget, cells, texts=cells.dtype.kind in "OSU")
     budget.spend(_REFERENCE_BYTES * int(cells.size), f"{cells.size} cells of {cells.name!r}")
     found = []
     for reference in np.asarray(cells[()]).T.ravel(order="F"):
         member = cells.file[reference] if reference else None
-        found.append(member if member is None or _is_group(member) else _check_inside(member))
+        found.append(member if member is None or is_group(member) else _check_inside(member))
     if any(member is None for member in found):
         raise ValueError(f"{cells.name!r} has cells that refer to nothing; it is damaged")
     return found
@@ -292,7 +269,7 @@ def _read_matlab_sparse(group: Any, budget: Budget) -> Any:
     parts = {
         name: _read_dataset(member, budget)
         for name, member in _iterate_members(group)
-        if not _is_group(member)
+        if not is_group(member)
     }
     columns = parts.get("jc")
     rows = read_attribute(group, "MATLAB_sparse")

@@ -291,7 +291,4 @@ def write_mat(path: Path, data: Views | KernelViews, **extra: Any) -> Path:
 
 def _make_cells(texts: Iterable[str]) -> Array:
     """A column of cells."""
-    listed = list(texts)
-    cells = np.empty((len(listed), 1), dtype=object)
-    cells[:, 0] = listed
-    return cells
+    return np.array(list(texts), dtype=object)[:, None]

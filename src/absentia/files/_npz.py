@@ -98,7 +98,8 @@ def from_arrays(arrays: Mapping[str, Array]) -> Views | KernelViews:
     ids, mask, names = _read_sidecar(arrays, len(views), _count_rows(views))
     views = _sort_views(views, names)
     data = Views.from_dict(views, ids=ids, observed=mask)
-    features = {name: _read_features(arrays, name) for name in views if f"features_{name}" in arrays}
+    keys = {name: f"features_{name}" for name in views if f"features_{name}" in arrays}
+    features = {name: _as_texts(arrays[key], key) for name, key in keys.items()}
     levels = {name: _read_levels(arrays, name) for name in views if f"levels_{name}" in arrays}
     return name_features(data, features, levels) if features or levels else data
 
@@ -114,15 +115,6 @@ def _sort_views(views: Mapping[str, Array], names: list[str] | None) -> dict[str
     if sorted(names) != sorted(views):
         raise ValueError(f"'names' lists {names} but the views are {sorted(views)}")
     return {name: views[name] for name in names}
-
-
-def _read_features(arrays: Mapping[str, Array], name: str) -> list[str]:
-    texts = arrays[f"features_{name}"]
-    if texts.ndim != 1 or texts.dtype.kind != "U":
-        raise ValueError(
-            f"'features_{name}' is {texts.dtype} of shape {texts.shape}; a list of texts is wanted"
-        )
-    return [str(text) for text in texts.tolist()]
 
 
 def _read_levels(arrays: Mapping[str, Array], name: str) -> dict[str, list[str]]:
@@ -157,13 +149,13 @@ def _read_sidecar(
     mask = arrays.get("mask")
     if mask is not None and mask.dtype.kind not in "biuf":
         raise ValueError(f"'mask' holds {mask.dtype}; True (present) and False (absent) are wanted")
-    return ids, mask, None if names is None else _check_names(names)
+    return ids, mask, None if names is None else _as_texts(names, "names")
 
 
-def _check_names(names: Array) -> list[str]:
-    if names.ndim != 1 or names.dtype.kind != "U":
-        raise ValueError(f"'names' must be a list of texts; it is {names.dtype} of shape {names.shape}")
-    return [str(name) for name in names]
+def _as_texts(array: Array, key: str) -> list[str]:
+    if array.ndim != 1 or array.dtype.kind != "U":
+        raise ValueError(f"{key!r} is {array.dtype} of shape {array.shape}; a list of texts is wanted")
+    return [str(text) for text in array]
 
 
 def check_id_array(ids: Array | None, what: str = "ids") -> Array | None:
@@ -309,32 +301,15 @@ def _kernels_from_factors(
 def _factor_arrays(data: KernelViews) -> dict[str, Array | Pieces]:
     """Factors of all views over all samples, NaN where absent."""
     arrays: dict[str, Array | Pieces] = {}
-    for name, has in zip(data.names, data.observed.T, strict=True):
-        Phi, own = get_factors(data.operator(name))
-        if not Phi.shape[1]:
-            Phi = np.zeros((len(Phi), 1))
-        shape = (len(has), Phi.shape[1])
-        step = max(_PIECE // (shape[1] * Phi.dtype.itemsize), 1)
-        arrays[_PHI + name] = Pieces(Phi.dtype, shape, _padded_pieces(Phi, has, step), compress=False)
+    pairs = {name: get_factors(data.operator(name)) for name in data.names}
+    blocks = {name: Phi if Phi.shape[1] else np.zeros((len(Phi), 1)) for name, (Phi, _) in pairs.items()}
+    factors = Views(data.ids, data.names, data.observed, blocks)
+    for (name, (_, own)), has in zip(pairs.items(), data.observed.T, strict=True):
+        arrays[_PHI + name] = _view_pieces(factors, name)._replace(compress=False)
         if own is not None and np.any(own):
-            arrays[_OWN + name] = _spread_rows(np.asarray(own, dtype=np.float64), has)
+            arrays[_OWN + name] = full = np.full(len(has), np.nan)
+            full[has] = own
     return arrays
-
-
-def _padded_pieces(Phi: Array, has: Array, step: int) -> Iterator[Array]:
-    before = 0
-    for start in range(0, len(has), step):
-        part = has[start : start + step]
-        after = before + int(part.sum())
-        yield _spread_rows(Phi[before:after], part)
-        before = after
-
-
-def _spread_rows(values: Array, has: Array) -> Array:
-    """Values of those who have a view, NaN for the others."""
-    full = np.full((len(has), *values.shape[1:]), np.nan, dtype=values.dtype)
-    full[has] = values
-    return full
 
 
 # ------------------------------------------------------------------------------------ sparse matrices

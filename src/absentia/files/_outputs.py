@@ -25,9 +25,9 @@ import os
 import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from operator import methodcaller
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import sklearn
@@ -110,7 +110,8 @@ def _write_folder(path: Path, data: Views | KernelViews) -> Path:
     _check_folder(path, [f"{name}.csv" for name in data.names])
     path.mkdir(exist_ok=True)
     for name in data.names:
-        write_atomically(path / f"{name}.csv", partial(_write_view, data, name))
+        rows = csv_rows(_format_rows(data, name))
+        write_atomically(path / f"{name}.csv", methodcaller("writelines", rows))
     return path
 
 
@@ -139,11 +140,6 @@ def _check_folder(path: Path, file_names: Sequence[str]) -> None:
             f"is a folder that holds other tables, e.g. {foreign[0]}, which would be read as views; "
             "give a new folder"
         )
-
-
-def _write_view(data: Views, name: str, file: BinaryIO) -> None:
-    """Write one view as CSV."""
-    file.writelines(csv_rows(_format_rows(data, name)))
 
 
 def _format_rows(data: Views, name: str) -> Iterator[list[str]]:

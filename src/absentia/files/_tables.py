@@ -6,9 +6,10 @@ as a spreadsheet shows them.
 
 import os
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -290,71 +291,63 @@ def list_sheets(path: Path) -> tuple[list[str], list[str]]:
     path : Path
         The workbook.
     """
-    openpyxl = import_optional("openpyxl", "a workbook (.xlsx)")
     tables, others = list[str](), list[str]()
-    with open_regular(path, "a workbook") as file:
-        _check_workbook(file)
-        try:
-            book = openpyxl.load_workbook(file, read_only=True, data_only=False, keep_links=False)
-            for page in book.worksheets:
-                page.reset_dimensions()
-                widest = _count_first_cells(page)
-                if widest:
-                    (tables if widest > 1 else others).append(str(page.title))
-        except Exception as error:
-            raise _explain_damage(error, "workbook (.xlsx)") from None
+    with _open_workbook(path) as load:
+        for page in load(data_only=False).worksheets:
+            widest = 0
+            for row in _iterate_rows(page):
+                widest = max(widest, sum(value is not None for value in row))
+                if widest > 1:
+                    break
+            if widest:
+                (tables if widest > 1 else others).append(str(page.title))
     if len(tables) > _MAX_SHEETS:
         raise ValueError(f"it has {len(tables)} sheets; at most {_MAX_SHEETS} are taken")
     return tables, others
 
 
-def _count_first_cells(page: Any) -> int:
-    """How many cells the first line of a sheet has that has several; 1 if none has, 0 if none has any."""
-    widest = 0
-    for number, row in enumerate(page.iter_rows(values_only=True)):
-        if number == _MAX_ROWS:
-            raise ValueError(f"it has more than {_MAX_ROWS} lines")
-        widest = max(widest, sum(value is not None for value in row))
-        if widest > 1:
-            break
-    return widest
-
-
-def _read_sheet(path: Path, sheet: str | None) -> RawTable:
+@contextmanager
+def _open_workbook(path: Path) -> Iterator[Callable[..., Any]]:
+    """What makes a workbook of a file that fits: with formulas, or (``data_only``) with their values."""
     openpyxl = import_optional("openpyxl", "a workbook (.xlsx)")
     with open_regular(path, "a workbook") as file:
         _check_workbook(file)
         try:
-            names, written = _read_sheet_cells(openpyxl, file, sheet, data_only=False)
-            formulas = any(
-                isinstance(cell, str) and cell.startswith("=") for row in written for cell in row
-            )
-            values = _read_sheet_cells(openpyxl, file, sheet, data_only=True)[1] if formulas else written
-            rows = [[format_cell(value).replace(END, "") for value in row] for row in values]
+            yield partial(openpyxl.load_workbook, file, read_only=True, keep_links=False)
         except Exception as error:
             raise _explain_damage(error, "workbook (.xlsx)") from None
+
+
+def _iterate_rows(page: Any) -> Iterator[Any]:
+    """The cells of each line of a sheet; lines and cells that are left out come as empty ones."""
+    page.reset_dimensions()
+    for number, row in enumerate(page.iter_rows(values_only=True)):
+        if number == _MAX_ROWS:
+            raise ValueError(f"it has more than {_MAX_ROWS} lines")
+        yield row
+
+
+def _read_sheet(path: Path, sheet: str | None) -> RawTable:
+    with _open_workbook(path) as load:
+        book = load(data_only=False)
+        names = list(book.sheetnames)
+        own = names[0] if sheet is None else sheet
+        written = values = _read_cells(book[own])
+        if any(isinstance(cell, str) and cell.startswith("=") for row in written for cell in row):
+            values = _read_cells(load(data_only=True)[own])
+        rows = [[format_cell(value).replace(END, "") for value in row] for row in values]
     _refuse_uncalculated(values, written)
     more = names[1:] if sheet is None else []
     note = f"{path.name}: only the first sheet, {names[0]!r}, is read; {len(more)} more are not"
     return _table_from_rows(rows, (note,) if more else ())
 
 
-def _read_sheet_cells(
-    openpyxl: Any, file: BinaryIO, sheet: str | None, data_only: bool
-) -> tuple[list[str], list[Any]]:
-    """The names of all sheets, and the rows of one: their values, or formulas as they are written."""
-    file.seek(0)
-    book = openpyxl.load_workbook(file, read_only=True, data_only=data_only, keep_links=False)
-    names = list(book.sheetnames)
-    page = book[names[0] if sheet is None else sheet]
-    page.reset_dimensions()
+def _read_cells(page: Any) -> list[Any]:
     budget, rows = Budget(), list[Any]()
-    for row in page.iter_rows(values_only=True):  # rows and cells that are left out come as empty ones
-        if len(rows) == _MAX_ROWS:
-            raise ValueError(f"it has more than {_MAX_ROWS} lines")
+    for row in _iterate_rows(page):
         budget.spend(16 * (len(row) + 8), "the cells of this sheet")
         rows.append(row)
-    return names, rows
+    return rows
 
 
 def _refuse_uncalculated(values: list[Any], written: list[Any]) -> None:

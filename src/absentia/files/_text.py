@@ -15,8 +15,8 @@ import gzip
 import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from importlib import import_module
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -128,15 +128,15 @@ def _read_cells(
 
     Where a column of numbers turns out further down to hold something else, all is read once more.
     """
-    texts = set[int]()
+    texts, store = set[int](), BytesIO() if scratch is None else scratch
     for _ in range(2):
+        store.seek(0)
+        store.truncate()
         reader = _TextReader(_iterate_blocks(path, encoding), numbers, texts)
-        budget, parts, values, lines = Budget(), list[dict[int, str]](), np.empty((0, 0)), list[int]()
+        budget, parts, lines = Budget(), list[dict[int, str]](), list[int]()
         for part in reader.iterate_parts():
             part.spend(budget, scratch is None)
-            if len(part.texts) == len(texts):
-                append = _append_rows if scratch is None else partial(_write_rows, scratch)
-                values = append(values, len(lines), part.values)
+            store.write(np.ascontiguousarray(part.values, np.float64).data)
             lines += part.lines
             parts.append(part.texts)
         if not reader.names:
@@ -146,32 +146,19 @@ def _read_cells(
             for place in texts if parts else ():
                 columns[place] = pack_cells([part[place] for part in parts])
             others = [place for place in range(reader.width) if place not in texts]
-            if scratch is not None and values.size:
-                scratch.flush()
-                values = np.memmap(scratch, np.float64, "r", shape=(len(lines), values.shape[1]))
-            for place, column in zip(others, values[: len(lines)].T, strict=True):
+            for place, column in zip(others, _map_rows(store, len(others)).T, strict=True):
                 columns[place] = column
             return reader.names, columns, lines
     raise ValueError("was changed while it was read; read it again")
 
 
-def _append_rows(values: Array, n: int, rows: Array) -> Array:
-    """The first `n` rows of `values`, and `rows` below them; the array grows in place, by more."""
-    if n == 0 or values.shape[1] != rows.shape[1]:
-        values = np.empty((n, rows.shape[1]))
-    if n + len(rows) > len(values):
-        values.resize((n + len(rows) + n // 8, rows.shape[1]), refcheck=False)
-    values[n : n + len(rows)] = rows
-    return values
-
-
-def _write_rows(file: BinaryIO, values: Array, n: int, rows: Array) -> Array:
-    """The same into a file; `values` is not there but in its shape."""
-    if n == 0 or values.shape[1] != rows.shape[1]:
-        file.seek(0)
-        file.truncate()
-    file.write(np.ascontiguousarray(rows, np.float64).data)
-    return np.broadcast_to(0.0, (n + len(rows), rows.shape[1]))
+def _map_rows(store: BinaryIO, width: int) -> Array:
+    """The numbers in memory, or in a file, as an array with so many columns; nothing is copied."""
+    shape = (store.tell() // (8 * max(width, 1)), width)
+    if isinstance(store, BytesIO):
+        return np.ndarray(shape, buffer=store.getbuffer())
+    store.flush()
+    return np.memmap(store, np.float64, "r", shape=shape) if shape[0] else np.empty(shape)
 
 
 class _Part(NamedTuple):

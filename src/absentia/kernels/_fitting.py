@@ -6,7 +6,7 @@ of many samples is given as ``Phi Phi'`` with thin factors Phi, and never formed
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -376,19 +376,14 @@ class FeatureKernel:
         return K if K.dtype == A.dtype == np.float32 else K.astype(np.float64, copy=False)
 
 
-@dataclass(frozen=True)
-class _DiagonalOneByOne:
+def _diagonal_one_by_one(kernel: Callable[[Any, Any], Array], X: Any) -> Array:
     """The diagonal of a kernel that is only known as a function of two matrices."""
-
-    kernel: Callable[[Any, Any], Array]
-
-    def __call__(self, X: Any) -> Array:
-        return np.array([self.kernel(X[[i]], X[[i]])[0, 0] for i in range(X.shape[0])])
+    return np.array([kernel(X[[i]], X[[i]])[0, 0] for i in range(X.shape[0])])
 
 
 def _find_kernel(name: str, kernel: str | Callable[[Any, Any], Array]) -> _Kernel:
     if callable(kernel):
-        return _Kernel(kernel, _DiagonalOneByOne(kernel), standardize=True)
+        return _Kernel(kernel, partial(_diagonal_one_by_one, kernel), standardize=True)
     if kernel not in KERNELS:
         raise ValueError(
             f"view {name!r}: no kernel {kernel!r} of features; choose one of {list(KERNELS)}, or pass a "
@@ -536,8 +531,7 @@ class FactorMap:
         if options.approx == "rff":
             if options.kernel != "rbf":
                 raise ValueError(f"view {kernel.name!r}: random Fourier features are for rbf kernels only")
-            waves = _FourierFeatures(float(kernel.gamma or 0.0), options.n_landmarks, seed)
-            self._map: Any = waves if n_landmarks else _NoFeatures()
+            self._map: Any = _FourierFeatures(float(kernel.gamma or 0.0), options.n_landmarks, seed)
         else:
             drawn = make_generator(seed).choice(X.shape[0], n_landmarks, replace=False)
             landmarks = X[_order_by_length(X)[np.sort(drawn)]]
@@ -572,16 +566,11 @@ class FactorMap:
         return self._normalize(self._raw(self.kernel.prepare_new(X)))
 
     def _raw(self, X: Any) -> Array:
-        if isinstance(X, ChunkedTable) and len(X):
-            width = self._map.transform(np.zeros((1, X.shape[1]))).shape[1]
-            return X.apply(self._map.transform, width, self.dtype).compute()
-        n = X.shape[0]
-        result = np.zeros((0, self.kernel.options.n_landmarks), self.dtype)
+        if isinstance(X, ChunkedTable):
+            return X.apply(self._map.transform, self._map.n_components, self.dtype).compute()
+        result = np.empty((X.shape[0], self._map.n_components), self.dtype)
         for rows in _row_blocks(*X.shape):
-            part = self._map.transform(X[rows])
-            if not len(result):
-                result = np.empty((n, part.shape[1]), self.dtype)
-            result[rows] = part
+            result[rows] = self._map.transform(X[rows])
         return result
 
     def _normalize(self, raw: Array) -> Array:
@@ -616,6 +605,10 @@ class _Nystrom:
             landmarks, self.root = landmarks.astype(np.float32), self.root.astype(np.float32)
         self.kernel, self.landmarks = kernel, landmarks
 
+    @property
+    def n_components(self) -> int:
+        return self.root.shape[1]
+
     def transform(self, X: Any) -> Array:
         X = X.astype(self.landmarks.dtype, copy=False)
         return np.asarray(self.kernel.values(X, self.landmarks) @ self.root)
@@ -643,12 +636,3 @@ def _draw_waves(seed: int, width: int, n_components: int) -> tuple[Array, Array]
     """Directions and phases of random Fourier features; the same for many blocks of samples."""
     rng = np.random.RandomState(seed)  # of which NumPy promises the same numbers for ever
     return rng.normal(size=(width, n_components)), rng.uniform(0, 2 * np.pi, size=n_components)
-
-
-@serializable
-@dataclass(frozen=True)
-class _NoFeatures:
-    """Factors of a view that nobody has."""
-
-    def transform(self, X: Any) -> Array:
-        return np.zeros((X.shape[0], 1))
