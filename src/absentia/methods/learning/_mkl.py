@@ -93,22 +93,25 @@ class _FixedSum(NamedTuple):
 
     eta: Array
     scale: Array
-    stack: Stack
+    stack: Stack  # the K^_p, of the samples as they came
     kernel: Sum
 
     @classmethod
     def of(cls, training: Training, eta: Array, rows: bool) -> Self:
         """With `rows`, divided by ``sqrt(e_i e_j)``, ``e = S eta``."""
-        scale = inverse_sqrt(training.observed @ eta) if rows else np.ones(training.stack.n)
-        stack = training.stack.rescale(scale) if rows else training.stack
-        return cls(eta, scale, stack, stack.weighted_sum(eta))
+        scale, stack = np.ones(training.stack.n), training.stack
+        if rows:
+            scale = inverse_sqrt(training.observed @ eta)
+            stack = stack.rescale(training.as_came(scale))
+        return cls(eta, scale, stack, stack.weighted_sum(eta, training.order))
 
 
-def _fixed_machine(given: _FixedSum, box: Box, tol: float) -> FittedMachine:
+def _fixed_machine(given: _FixedSum, training: Training, y: Array, tol: float) -> FittedMachine:
     """The machine on a sum whose weights are given."""
     eta, scale, stack, kernel = given
+    box = Box.classification(y, training.bound)
     machine = kernel.fit(box, tol=0.9 * tol)
-    norms = part_norms(eta, stack.products(machine.z)[1])
+    norms = part_norms(eta, stack.products(training.as_came(machine.z))[1])
     hidden = rounding_error(box, machine, kernel.largest)
     gap = relative_gap(machine.primal, machine.dual) + (hidden / machine.primal if machine.primal else 0.0)
     return FittedMachine(eta, machine.z * scale, machine.bias, norms, gap, _solution(machine, gap, tol))
@@ -168,19 +171,24 @@ class AverageKernelSVC(KernelClassifier):
     class_weight: Any = None
     probability: bool = False
 
+    _orders_sums = True
+
     @property
     def tau_min(self) -> float:  # type: ignore[override]
         """Least share of the margin to divide scores of several classes by: 1, where rows are scaled."""
         return 1.0 if self.normalize == "rows" else 0.2
 
     def _train(self, training: Training, signs: Sequence[Array]) -> list[FittedMachine]:
-        m, counted, rows = len(training.stack), np.flatnonzero(training.bound > 0), self.normalize == "rows"
-        aligned = self.weights == "alignment"
+        m, rows, aligned = len(training.stack), self.normalize == "rows", self.weights == "alignment"
+        counted = np.sort(training.order[training.bound > 0])
         uniform = None if aligned else _FixedSum.of(training, np.full(m, 1 / m), rows)  # for all machines
 
         def learn(y: Array) -> FittedMachine:
-            given = uniform or _FixedSum.of(training, _alignment_weights(training.stack, y, counted), rows)
-            return _fixed_machine(given, Box.classification(y, training.bound), self.tol)
+            given = uniform
+            if given is None:
+                eta = _alignment_weights(training.stack, training.as_came(y), counted)
+                given = _FixedSum.of(training, eta, rows)
+            return _fixed_machine(given, training, y, self.tol)
 
         return map_in_threads(learn, signs, training.stack)
 

@@ -242,47 +242,44 @@ def _ascend_pairs(
 
     `z`, with ``K z = scores``, changes in place.  Curvatures below `flat` count as that.
     """
-    eps, gradient, steps = box.eps, box.t - scores, 0
-    # of the objective if a sample moves up, or down; infinite if it cannot
-    rising = np.where(z >= box.hi, -np.inf, gradient - np.where(z >= 0, eps, -eps))
-    falling = np.where(z <= box.lo, np.inf, gradient - np.where(z > 0, eps, -eps))
-    gain, curvature = np.empty((2, len(z)))
-    lo, hi, own = (
-        box.lo.tolist(),
-        box.hi.tolist(),
-        diagonal.tolist(),
-    )  # single numbers come faster from lists
+    eps, n_steps, half = box.eps, 0, diagonal / 2
+    # the gradient; of the objective if a sample moves up, or down; infinite if it cannot
+    slopes = np.tile(box.t - scores, (3, 1))
+    gradient, rising, falling = slopes
+    rising[:] = np.where(z >= box.hi, -np.inf, gradient - np.where(z >= 0, eps, -eps))
+    falling[:] = np.where(z <= box.lo, np.inf, gradient - np.where(z > 0, eps, -eps))
+    gain, curvature = np.empty((2, len(z)))  # the curvature by half
+    largest, least = np.maximum.reduce, np.minimum.reduce
+    lo, hi, own = box.lo.tolist(), box.hi.tolist(), half.tolist()  # quicker one by one than out of arrays
     while True:
-        highest = float(rising.max())
-        violation = highest - float(falling.min())
-        if violation <= tol or steps >= max_steps:
-            return violation, steps
+        highest = float(largest(rising))
+        violation = highest - float(least(falling))
+        if violation <= tol or n_steps >= max_steps:
+            return violation, n_steps
         # of those that rounding alone sets apart, the first
         i = int((rising >= highest - 1e-14 * abs(highest)).argmax())
         highest = float(rising[i])  # so that nobody is paired with itself
-        np.multiply(K[i], -2.0, out=curvature, dtype=np.float64)
-        curvature += diagonal
+        np.subtract(half, K[i], out=curvature, dtype=np.float64)
         curvature += own[i]
-        np.maximum(curvature, flat, out=curvature)
+        np.maximum(curvature, flat / 2, out=curvature)
         np.subtract(highest, falling, out=gain)
         np.maximum(gain, 0.0, out=gain)
         gain *= gain
         gain /= curvature
-        j = int((gain >= (1 - 1e-12) * gain.max()).argmax())
+        j = int((gain >= (1 - 1e-12) * largest(gain)).argmax())
         # a step ends at a bound, or at the kink of |z|
         z_i, z_j = float(z[i]), float(z[j])
         end_i = 0.0 if eps > 0 and z_i < 0 else hi[i]
         end_j = 0.0 if eps > 0 and z_j > 0 else lo[j]
-        delta = min((highest - float(falling[j])) / float(curvature[j]), end_i - z_i, z_j - end_j)
+        free = (highest - float(falling[j])) / (2 * float(curvature[j]))
+        delta = min(free, end_i - z_i, z_j - end_j)
         z[i] = end_i if delta >= end_i - z_i else z_i + delta
         z[j] = end_j if delta >= z_j - end_j else z_j - delta
         change = np.subtract(K[i], K[j], out=curvature, dtype=np.float64)
         change *= delta
-        gradient -= change
-        rising -= change
-        falling -= change
+        slopes -= change
         for k in (i, j):
             z_k, slope = float(z[k]), float(gradient[k])
             rising[k] = -np.inf if z_k >= hi[k] else slope - (eps if z_k >= 0 else -eps)
             falling[k] = np.inf if z_k <= lo[k] else slope - (eps if z_k > 0 else -eps)
-        steps += 1
+        n_steps += 1
