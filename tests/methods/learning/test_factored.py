@@ -20,6 +20,7 @@ MACHINES = {
     "two steps": AbsentMKLClassifier("penalized", C=2.0, two_step=True),
     "average": AverageKernelSVC(C=2.0),
     "average, rows": AverageKernelSVC(C=2.0, normalize="rows"),
+    "average, squared": AverageKernelSVC(C=2.0, normalize="rows", loss="squared_hinge"),
     "alignment": AverageKernelSVC("alignment", C=2.0),
 }
 

@@ -50,6 +50,7 @@ from absentia.core.linalg import inverse_sqrt, solve_left_out
 from absentia.core.optimize import Solution, StoppingRule, iterate
 from absentia.data import KernelViews, number_groups, order_for_learning, prefers_factors, stack_groups
 from absentia.methods.learning._base import Classifier
+from absentia.methods.learning._inputs import put_back
 from absentia.methods.learning._machines import KernelMachine
 from absentia.methods.learning._sums import (
     BLOCK_ROWS,
@@ -485,8 +486,7 @@ class KernelLogistic(KernelMachine, Classifier):
         groups = X.groups if X.groups is None else X.groups[counted]
         fit = fit_logistic(axes, y[counted], weight[counted], len(self.classes_), C, groups)
         self.C_, self.loo_curve_ = fit.C, fit.loo_curve
-        self.loo_proba_ = np.full((len(X), len(self.classes_)), np.nan)
-        self.loo_proba_[counted] = fit.loo_proba
+        self.loo_proba_ = put_back(fit.loo_proba, counted, len(X))
         self._weights = self._norms = np.tile(eta, (len(fit.model.intercept), 1))
         self.weights_ = self._weights[0] if len(self._weights) == 1 else self._weights
         self.dual_coef_ = np.zeros((len(fit.model.intercept), len(X)))

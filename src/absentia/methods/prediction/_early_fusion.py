@@ -24,7 +24,7 @@ from absentia.core import (
     make_generator,
 )
 from absentia.data import Views, column_scales, concatenate_features, number_groups
-from absentia.methods.learning import Classifier, Learner, Regressor
+from absentia.methods.learning import Classifier, Learner, Regressor, put_back
 from absentia.methods.prediction._composite import CanonicalOrder
 from absentia.methods.prediction._linear import Linear, LinearFit, fit_linear_classes, fit_linear_numbers
 from absentia.methods.prediction._trees import Trees, as_float32
@@ -152,11 +152,9 @@ class EarlyFusion(Learner):
         fit = _MODELS[self.model](problem)
         self._model, self._importance = fit.model, fit.importance
         if fit.loo is not None and classes:
-            self.loo_proba_ = np.full((len(X), len(self.classes_)), np.nan)
-            self.loo_proba_[rows] = fit.loo[:, self._class_order]
+            self.loo_proba_ = put_back(fit.loo[:, self._class_order], rows, len(X))
         elif fit.loo is not None:
-            self.loo_predictions_ = np.full(len(X), np.nan)
-            self.loo_predictions_[rows] = fit.loo
+            self.loo_predictions_ = put_back(fit.loo, rows, len(X))
         return fit.strength
 
     def _check_complete(self, train: Views, complete: Array, y: Array, classes: bool) -> None:

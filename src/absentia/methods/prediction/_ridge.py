@@ -150,7 +150,7 @@ class FusedRidge(NamedTuple):
             error = float(ridge.weight @ (y[has] - ridge.loo) ** 2)
             skills[v] = max(0.0, 1 - error / variance) if variance > 0 else 0.0
         weights = skills / (skills.sum() or 1.0)
-        together = _fuse(left_out - mean, K.observed, weights)
+        together = average_views(left_out - mean, K.observed, weights)
         length = float(weight @ together**2)
         slope = max(0.0, float(weight @ (together * (y - mean))) / length) if length > 0 else 0.0
         return cls(tuple(ridges), weights, slope, mean, mean + slope * together)
@@ -161,10 +161,10 @@ class FusedRidge(NamedTuple):
         for v, (name, ridge) in enumerate(zip(rows.names, self.ridges, strict=True)):
             if ridge is not None and rows.observed[:, v].any():
                 said[rows.observed[:, v], v] = ridge.predict(np.asarray(rows.block(name)))
-        return self.mean + self.slope * _fuse(said - self.mean, rows.observed, self.weights)
+        return self.mean + self.slope * average_views(said - self.mean, rows.observed, self.weights)
 
 
-def _fuse(values: Array, observed: Array, weights: Array) -> Array:
+def average_views(values: Array, observed: Array, weights: Array) -> Array:
     """Weighted means over the views that each sample has; 0 without any that counts."""
     counts = observed * weights
     total = counts.sum(axis=1)

@@ -34,7 +34,7 @@ from absentia.data import KernelViews
 from absentia.methods.learning.engine._linear import fit_linear
 from absentia.methods.learning.engine._svm import Box, Machine, fit_machine, product
 
-_ROWS = 64  # of a kernel added to a sum at a time
+_ROWS = 16  # of a kernel added to a sum at a time
 _CHUNK = 2**22  # numbers held at a time for the inner products of kernels
 _FACTOR_CHUNK = 4096  # samples whose factors of all views are held at a time
 _FACTOR_ROWS = 1024  # of one view's factors brought to double precision at a time
@@ -179,9 +179,15 @@ class KernelStack(_StackedViews):
         else:
             part[np.ix_(has, self.index[p])] += values
 
-    def weighted_sum(self, eta: Array, order: Array | None = None) -> _DenseSum:
-        """``sum_p eta_p K_p``, for machines to be learned on; the samples in another `order` if given."""
-        return _DenseSum(self.combine(eta, order))
+    def weighted_sum(self, eta: Array) -> _DenseSum:
+        """``sum_p eta_p K_p``, for machines to be learned on."""
+        return _DenseSum(self.combine(eta))
+
+    def ordered_sum(self, eta: Array, order: Array, ridge: Array | float = 0.0) -> _DenseSum:
+        """The same with the samples in another `order`, and `ridge`, in that order, on its diagonal."""
+        K = self.combine(eta, order)
+        K[np.diag_indices_from(K)] += ridge
+        return _DenseSum(K)
 
     def products(self, z: Array) -> tuple[Array, Array]:
         """``K_p z``, one column per view, and ``q_p = z' K_p z``; in double precision."""
@@ -311,14 +317,17 @@ class FactorStack(_StackedViews):
             for Phi, samples in zip(self.factors, self.index, strict=True)
         ]
 
-    def weighted_sum(self, eta: Array, order: Array | None = None) -> _FactorSum:
-        """``sum_p eta_p K_p``, for machines to be learned on; the samples in another `order` if given."""
-        if order is None:
-            return _FactorSum(self, eta)
-        rank = np.argsort(order)
+    def weighted_sum(self, eta: Array) -> _FactorSum:
+        """``sum_p eta_p K_p``, for machines to be learned on."""
+        return _FactorSum(self, eta)
+
+    def ordered_sum(self, eta: Array, order: Array, ridge: Array | float = 0.0) -> _FactorSum:
+        """The same with the samples in another `order`, and `ridge`, in that order, on its diagonal."""
+        rank, scale = np.argsort(order), self.scale[order]
         index = [rank[samples] for samples in self.index]
-        stack = FactorStack(self.factors, index, self.n, self._diagonal[order], self.scale[order])
-        return _FactorSum(stack, eta)
+        own = np.divide(ridge, eta.sum() * scale**2, out=np.zeros(self.n), where=scale > 0)
+        diagonal = self._diagonal[order] + own[:, None]
+        return _FactorSum(FactorStack(self.factors, index, self.n, diagonal, scale), eta)
 
     def products(self, z: Array) -> tuple[Array, Array]:
         """``K_p z``, one column per view, and ``q_p = z' K_p z``; in double precision."""
