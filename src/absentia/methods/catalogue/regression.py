@@ -86,9 +86,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     _RIDGE,
     *_RIDGE.by_kernel(
-        "ridge-cvkt",
-        "{} kernels completed by cvkt, ridge regression on their average",
-        completer="cvkt",
+        "ridge-cvkt", "{} kernels completed by cvkt, ridge regression on their average", completer="cvkt"
     ),
     _FUSION,
     *_FUSION.by_kernel("ridge-fusion", "the same with {} kernels"),

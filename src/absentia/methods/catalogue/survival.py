@@ -57,9 +57,7 @@ ENTRIES: tuple[Entry, ...] = (
     *([_FOREST] if find_spec("sksurv") else []),
     _COX,
     *_COX.by_kernel(
-        "cox-cvkt",
-        "{} kernels completed by cvkt, ridge Cox regression on their average",
-        completer="cvkt",
+        "cox-cvkt", "{} kernels completed by cvkt, ridge Cox regression on their average", completer="cvkt"
     ),
     _FUSION,
     *_FUSION.by_kernel("cox-fusion", "the same with {} kernels"),

@@ -94,7 +94,6 @@ def minimise_convex(
     start: Array,
     *,
     tol: float,
-    max_iter: int,
     gradient: Callable[[Array], Array] | None = None,
 ) -> Solution[NewtonPoint]:
     """Minimise `value` to a decrement of `tol`; `slopes` gives gradient and positive definite Hessian.
@@ -131,7 +130,7 @@ def minimise_convex(
     begin = NewtonPoint(start, value(start), np.inf, np.zeros((0, 0)))
     # a step's gain is known once it is made: what it leaves over is smaller still
     stop = StoppingRule(tol, "what a step gains", measure=lambda now: now.gain)
-    return iterate(step, lambda now: now.value, begin, stop=stop, max_iter=max_iter)
+    return iterate(step, lambda now: now.value, begin, stop=stop, max_iter=_MAX_ITER)
 
 
 # ------------------------------------------------------------------------------------------ the model
@@ -351,7 +350,7 @@ def _minimise(A: DesignMatrix, y: Array, s: Array, penalty: float, start: Array)
         parts = (block.T @ (s[rows] * (expit(block @ b) - y[rows])) for rows, block in A.blocks())
         return np.asarray(add_up(parts) + P * b)
 
-    return minimise_convex(value, slopes, start, tol=_TOL * s.sum(), max_iter=_MAX_ITER, gradient=gradient)
+    return minimise_convex(value, slopes, start, tol=_TOL * s.sum(), gradient=gradient)
 
 
 def leave_out_scores(

@@ -39,7 +39,7 @@ from absentia.methods.prediction._cox import (
 from absentia.methods.prediction._early_fusion import EarlyFusion
 from absentia.methods.prediction._kernel_pipeline import KernelPipeline
 from absentia.methods.prediction._linear import Linear, standardize
-from absentia.methods.prediction._ridge import average_views
+from absentia.methods.prediction._ridge import average_views, predict_views
 
 _ALPHAS = 10.0 ** np.linspace(-2, 3, 11)
 FOLDS = 5
@@ -129,10 +129,7 @@ class Fused(NamedTuple):
 
     def risk(self, X: KernelViews) -> Array:
         """Log-risks of new samples."""
-        risks = np.zeros(X.observed.shape)
-        for v, (name, cox) in enumerate(zip(X.names, self.models, strict=True)):
-            if cox is not None:
-                risks[X.observed[:, v], v] = cox.risk(np.asarray(X.block(name)))
+        risks = predict_views([cox and cox.risk for cox in self.models], X)
         return self.slope * _fuse_risks(risks, X.observed, self.weights, self.spreads)
 
 
