@@ -7,7 +7,7 @@ from absentia.methods.catalogue._entry import Entry
 
 _COMPARED: dict[str, Any] = {"compared": ("numbers",)}
 _BASELINE: dict[str, Any] = {"baseline": True, **_COMPARED}
-_regressor = partial(Entry, "regressor", "views or kernels", "numbers", **_COMPARED)
+_regressor = partial(Entry, "regressor", "views or kernels", "numbers", compared=("numbers",))
 _feature_regressor = partial(Entry, "regressor", "features", "numbers")
 
 _RIDGE = _regressor(
@@ -105,7 +105,7 @@ ENTRIES: tuple[Entry, ...] = (
         "learning:MKLRegressor",
         "the same on kernels in which absent views are zero: most samples have most views",
         "choose C and epsilon, which are in units of the numbers",
-        **_COMPARED,
+        compared=("numbers",),
     ),
     Entry.average_of_kinds("regressor", "numbers", "prediction:AutoRegressor", **_COMPARED),
 )

@@ -8,7 +8,7 @@ from absentia.methods.catalogue._entry import Entry
 
 _COMPARED: dict[str, Any] = {"compared": ("survival",)}
 _BASELINE: dict[str, Any] = {"baseline": True, **_COMPARED}
-_survival = partial(Entry, "survival", "views or kernels", "risks", **_COMPARED)
+_survival = partial(Entry, "survival", "views or kernels", "risks", compared=("survival",))
 _feature_survival = partial(Entry, "survival", "features", "risks")
 
 _COX = _survival(
