@@ -54,7 +54,7 @@ def cases(quick: bool) -> Iterator[Case]:
         1.3,
     )
     for n, n_views in itertools.product((200, 800, 2000), (1, 4)):
-        yield f"average kernel machine, {n} samples, {n_views} view(s)", *_machines(n // part, n_views), 4.0
+        yield f"average kernel machine, {n} samples, {n_views} view(s)", *_machines(n // part, n_views), 3.5
 
 
 def _machines(n: int, n_views: int) -> tuple[Callable[[], Any], Callable[[], Any]]:
