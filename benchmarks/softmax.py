@@ -65,7 +65,7 @@ class SoftmaxRows:
 
         tol = 1e-10 * self.weight.sum()
         slopes = lambda w: self.slopes(w, penalty)  # noqa: E731
-        return [_logistic.minimise_convex(value, slopes, start[0], tol=tol, max_iter=100)]
+        return [_logistic.minimise_convex(value, slopes, start[0], tol=tol)]
 
     def leave_one_out(self, solutions):
         """Probabilities of every row without it, and their log-loss."""

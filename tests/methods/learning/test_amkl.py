@@ -25,8 +25,8 @@ def test_in_a_pipeline_and_a_search_on_views():
     views, y = half_seen_digits(120)
     pipeline = make_pipeline(ViewKernels(), AbsentMKLClassifier(constraint="mean"))
     grid = {"absentmklclassifier__C": [0.1, 10.0], "viewkernels__kernel": ["rbf", "linear"]}
-    search = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(views, y)
-    assert search.best_score_ > 0.5
+    search = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(views, y % 3)
+    assert search.best_score_ > 0.5  # guessing: 0.4
     assert search.predict(views[:4]).shape == (4,)
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from sklearn.svm import SVC
 
 from absentia import AverageKernelSVC, KernelViews, ViewKernels, datasets, missingness
@@ -62,6 +63,50 @@ def test_several_classes_are_not_corrected_twice_when_rows_are_normalised(proble
     machine = AverageKernelSVC(normalize="rows").fit(kv, y)
     np.testing.assert_array_equal(machine.decision_function(kv), machine._raw_scores(kv))
     assert machine.weights_.shape == (10, 6)
+
+
+# ------------------------------------------------------------------------------------- squared losses
+
+
+@pytest.mark.parametrize("normalize", [None, "rows"])
+def test_the_squared_hinge_has_the_least_primal_value(problem, normalize):
+    """The dual on a kernel with more on its diagonal, and a descent on the primal."""
+    _, kv, y = problem
+    C, signs, weight = 0.7, np.where(y < 5, 1.0, -1.0), np.linspace(0.5, 2.0, 80)
+    weight[::9] = 0.0
+    K, r = dense(kv).mean(axis=0), kv.observed.mean(axis=1)
+    K = K / np.sqrt(np.outer(r, r)) if normalize else K
+
+    def primal(parameters):
+        z, b = parameters[:-1], parameters[-1]
+        f = K @ z
+        loss = np.maximum(1 - signs * (f + b), 0)
+        pull = -2 * C * weight * signs * loss
+        return z @ f / 2 + C * weight @ loss**2, np.append(f + K @ pull, pull.sum())
+
+    options = {"maxiter": 5000, "maxfun": 10000, "ftol": 1e-15, "gtol": 1e-9}
+    least = minimize(primal, np.zeros(81), jac=True, method="L-BFGS-B", options=options).fun
+    machine = AverageKernelSVC(C=C, normalize=normalize, loss="squared_hinge", tol=1e-6)
+    machine.fit(kv, y < 5, sample_weight=weight)
+    z = machine.dual_coef_[0] * (np.sqrt(r) if normalize else 1.0)  # of the samples at unit length
+    assert machine.gap_ <= 1e-6
+    assert primal(np.append(z, machine.bias_))[0] == pytest.approx(least, rel=1e-5)
+    assert machine.objective_[-1] == pytest.approx(least, rel=1e-5)
+    assert not machine.dual_coef_[0, weight == 0].any()
+
+
+def test_losses_are_squared_from_many_classes_on_unless_they_are_given(rng):
+    y = np.repeat(np.arange(20), 4)
+    kv = KernelViews.from_dense([np.corrcoef(rng.standard_normal((80, 40)) + 2 * np.eye(20, 40)[y])])
+
+    def scores(classes, **loss):
+        rows = np.flatnonzero(y < classes)
+        part = kv[np.ix_(rows, rows)]
+        return AverageKernelSVC(**loss).fit(part, y[rows]).decision_function(part)
+
+    for classes, usual, other in ((19, "hinge", "squared_hinge"), (20, "squared_hinge", "hinge")):
+        np.testing.assert_array_equal(scores(classes), scores(classes, loss=usual))
+        assert np.abs(scores(classes) - scores(classes, loss=other)).max() > 0.01
 
 
 # ------------------------------------------------------------------------------- weights by alignment

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from absentia import CVKT, AbsentMKLClassifier, AverageKernelSVC, KernelViews, MKLClassifier, MKLRegressor
 from absentia.data import _inputs
@@ -20,6 +21,7 @@ MACHINES = {
     "two steps": AbsentMKLClassifier("penalized", C=2.0, two_step=True),
     "average": AverageKernelSVC(C=2.0),
     "average, rows": AverageKernelSVC(C=2.0, normalize="rows"),
+    "average, squared": AverageKernelSVC(C=2.0, normalize="rows", loss="squared_hinge"),
     "alignment": AverageKernelSVC("alignment", C=2.0),
 }
 
@@ -47,7 +49,7 @@ def problem():
 @pytest.mark.parametrize("name", MACHINES)
 def test_two_classes(problem, name):
     thin, whole, y = problem
-    a, b = (MACHINES[name].set_params(tol=1e-4).fit(K, y) for K in (thin, whole))
+    a, b = (clone(MACHINES[name]).set_params(tol=1e-4).fit(K, y) for K in (thin, whole))
     assert a.converged_
     assert a.gap_ <= 1e-4
     assert a.objective_[-1] == pytest.approx(b.objective_[-1], rel=1e-3)

@@ -42,11 +42,11 @@ def test_rows_without_a_known_view_are_not_asked_about():
     fitted = AbsentClassifier(None, C=1.0).fit(views, y % 3)
     keep = np.ones(views.observed.shape, bool)
     keep[4] = False
-    found = fitted._predict_rows(views.hide(keep), 2, lambda X: np.ones((len(X), 2)))
+    found = fitted._predict_rows(views.hide(keep), (2,), lambda X: np.ones((len(X), 2)))
     assert not found[4].any()
     assert found.sum() == 2 * (len(views) - 1)
     nobody = views.hide(np.zeros(views.observed.shape, bool))
-    assert not fitted._predict_rows(nobody, 2, None).any()
+    assert not fitted._predict_rows(nobody, (2,), None).any()
 
 
 def test_scikit_learn_is_told_that_kernels_will_come():

@@ -22,6 +22,7 @@ from absentia import (
 da = pytest.importorskip("dask.array")
 
 N = 600
+FEW = ViewKernels(n_landmarks=40)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,12 @@ def predict(model, views):
 
 @pytest.mark.parametrize(
     "model",
-    [FactorLogistic(), FactorRidge(), FactorCox(), FactorLogistic(ViewKernels("linear"), per_view=False)],
+    [
+        FactorLogistic(FEW),
+        FactorRidge(FEW),
+        FactorCox(FEW),
+        FactorLogistic(ViewKernels("linear"), per_view=False),
+    ],
 )
 def test_chunks_and_memory_give_the_same_model(problem, model):
     whole, chunked, target = problem
@@ -72,9 +78,9 @@ def test_chunks_and_memory_give_the_same_model(problem, model):
 @pytest.mark.parametrize(
     ("model", "own", "name"),
     [
-        (AutoClassifier(), FactorLogistic(), "factors"),
-        (AutoRegressor(), FactorRidge(), "factors-ridge"),
-        (AutoSurvival(), FactorCox(), "factors-cox"),
+        (AutoClassifier(kernel=FEW), FactorLogistic(FEW), "factors"),
+        (AutoRegressor(kernel=FEW), FactorRidge(FEW), "factors-ridge"),
+        (AutoSurvival(kernel=FEW), FactorCox(FEW), "factors-cox"),
     ],
 )
 def test_the_defaults_take_chunks_by_factors(problem, model, own, name):
@@ -90,7 +96,7 @@ def test_the_defaults_take_chunks_by_factors(problem, model, own, name):
     np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
-@pytest.mark.parametrize("model", [FactorLogistic(), FactorRidge(), FactorCox()])
+@pytest.mark.parametrize("model", [FactorLogistic(FEW), FactorRidge(FEW), FactorCox(FEW)])
 def test_condensed_models_say_the_same_of_scores(problem, model):
     whole, chunked, target = problem
     fitted = fit(model, whole, target)

@@ -67,11 +67,23 @@ class Entry:
     aliases: tuple[str, ...] = ()
     variant_of: str = ""
 
+    @classmethod
+    def average_of_kinds(cls, family: Family, gives: str, where: str, **fields: Any) -> Self:
+        """The default of its family."""
+        when = "start here: several kinds of methods, weighted by what they tell of samples left out"
+        cannot = "say in one number what each view counts"
+        return cls(family, "views or kernels", gives, "auto", where, when, cannot, default=True, **fields)
+
     def variant(self, name: str, when: str, fixed: Mapping[str, Any], **fields: Any) -> Self:
         """This method with more parameters set, under a name of its own; `fields` are those of an entry."""
         plain = {"cannot": "", "default": False, "baseline": False, "compared": (), "aliases": ()}
         fixed = {**self.fixed, **fixed}
         return replace(self, name=name, when=when, fixed=fixed, variant_of=self.name, **{**plain, **fields})
+
+    def by_kernel(self, name: str, when: str, **fixed: Any) -> tuple[Self, ...]:
+        """Two variants, with linear and with rbf kernels, which `when` names in the place of {}."""
+        kernels = ("linear", "rbf")
+        return tuple(self.variant(f"{name}-{k}", when.format(k), {**fixed, "kernel": k}) for k in kernels)
 
     def load(self) -> Any:
         """Its class."""

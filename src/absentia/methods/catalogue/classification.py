@@ -96,10 +96,7 @@ ENTRIES: tuple[Entry, ...] = (
         **_BASELINE,
     ),
     _FUSION,
-    *(
-        _FUSION.variant(f"fusion-{kernel}", f"the same with {kernel} kernels", {"kernel": kernel})
-        for kernel in ("linear", "rbf")
-    ),
+    *_FUSION.by_kernel("fusion", "the same with {} kernels"),
     _feature_classifier(
         "factors",
         "prediction:FactorLogistic",
@@ -239,12 +236,5 @@ ENTRIES: tuple[Entry, ...] = (
         "see what only views together tell",
         **_CLASSES,
     ),
-    _view_classifier(
-        "auto",
-        "prediction:AutoClassifier",
-        "start here: several kinds of methods, weighted by what they tell of samples left out",
-        "say in one number what each view counts",
-        default=True,
-        **_CLASSES,
-    ),
+    Entry.average_of_kinds("classifier", "classes", "prediction:AutoClassifier", **_CLASSES),
 )

@@ -1,11 +1,14 @@
 """Methods that learn numbers."""
 
 from functools import partial
+from typing import Any
 
 from absentia.methods.catalogue._entry import Entry
 
-_regressor = partial(Entry, "regressor", "views or kernels", "numbers")
-_feature_regressor = partial(Entry, "regressor", "features", "numbers", compared=("numbers",))
+_COMPARED: dict[str, Any] = {"compared": ("numbers",)}
+_BASELINE: dict[str, Any] = {"baseline": True, **_COMPARED}
+_regressor = partial(Entry, "regressor", "views or kernels", "numbers", compared=("numbers",))
+_feature_regressor = partial(Entry, "regressor", "features", "numbers")
 
 _RIDGE = _regressor(
     "ridge",
@@ -13,7 +16,6 @@ _RIDGE = _regressor(
     "kernels completed (--completer, by default cvkt), ridge regression on their average",
     fixed={"combine": "average"},
     without=("norm", "C"),
-    compared=("numbers",),
     aliases=("kernel-ridge",),
 )
 _FUSION = _regressor(
@@ -23,7 +25,6 @@ _FUSION = _regressor(
     "see what only views together tell",
     {"combine": "fusion"},
     ("norm", "C", "completer"),
-    compared=("numbers",),
 )
 
 ENTRIES: tuple[Entry, ...] = (
@@ -32,8 +33,7 @@ ENTRIES: tuple[Entry, ...] = (
         "baseline: ridge regression on the average of kernels in which absent views are zero",
         {"completer": None},
         without=("norm", "C", "random_state"),
-        baseline=True,
-        compared=("numbers",),
+        **_BASELINE,
     ),
     _feature_regressor(
         "complete-regression",
@@ -42,20 +42,16 @@ ENTRIES: tuple[Entry, ...] = (
         "learn where no two samples have every view",
         {"model": "ridge", "complete_cases": True},
         ("n_trees", "random_state"),
-        baseline=True,
+        **_BASELINE,
     ),
     _RIDGE.variant(
         "ridge-mean",
         "baseline: absent samples are the average sample, ridge regression on the average kernel",
         {"completer": "mean"},
         without=("norm", "C", "random_state"),
-        baseline=True,
-        compared=("numbers",),
+        **_BASELINE,
     ),
-    Entry(
-        "regressor",
-        "features",
-        "numbers",
+    _feature_regressor(
         "factors-ridge",
         "prediction:FactorRidge",
         "very many samples, also in chunks: ridge regression on factors, side by side and per view",
@@ -68,7 +64,7 @@ ENTRIES: tuple[Entry, ...] = (
         "learn from kernels, or what is curved",
         {"model": "ridge"},
         ("complete_cases", "n_trees", "random_state"),
-        baseline=True,
+        **_BASELINE,
     ),
     _feature_regressor(
         "forest-regression",
@@ -77,7 +73,7 @@ ENTRIES: tuple[Entry, ...] = (
         "learn from kernels, or say numbers beyond those of training",
         {"model": "forest"},
         ("complete_cases", "alpha"),
-        baseline=True,
+        **_BASELINE,
     ),
     _feature_regressor(
         "boosting-regression",
@@ -86,29 +82,20 @@ ENTRIES: tuple[Entry, ...] = (
         "learn from kernels, or from a few dozen samples",
         {"model": "boosting"},
         ("complete_cases", "alpha"),
-        baseline=True,
+        **_BASELINE,
     ),
     _RIDGE,
-    *(
-        _RIDGE.variant(
-            f"ridge-cvkt-{kernel}",
-            f"{kernel} kernels completed by cvkt, ridge regression on their average",
-            {"completer": "cvkt", "kernel": kernel},
-        )
-        for kernel in ("linear", "rbf")
+    *_RIDGE.by_kernel(
+        "ridge-cvkt", "{} kernels completed by cvkt, ridge regression on their average", completer="cvkt"
     ),
     _FUSION,
-    *(
-        _FUSION.variant(f"ridge-fusion-{kernel}", f"the same with {kernel} kernels", {"kernel": kernel})
-        for kernel in ("linear", "rbf")
-    ),
+    *_FUSION.by_kernel("ridge-fusion", "the same with {} kernels"),
     _regressor(
         "mkl-regression",
         "prediction:AbsentRegressor",
         "kernels completed (--completer), weights of the views learned with a support vector machine",
         fixed={"combine": "mkl"},
         without=("penalty",),
-        compared=("numbers",),
     ),
     Entry(
         "regressor",
@@ -120,12 +107,5 @@ ENTRIES: tuple[Entry, ...] = (
         "choose C and epsilon, which are in units of the numbers",
         compared=("numbers",),
     ),
-    _regressor(
-        "auto",
-        "prediction:AutoRegressor",
-        "start here: several kinds of methods, weighted by what they tell of samples left out",
-        "say in one number what each view counts",
-        default=True,
-        compared=("numbers",),
-    ),
+    Entry.average_of_kinds("regressor", "numbers", "prediction:AutoRegressor", **_COMPARED),
 )

@@ -2,10 +2,14 @@
 
 from functools import partial
 from importlib.util import find_spec
+from typing import Any
 
 from absentia.methods.catalogue._entry import Entry
 
+_COMPARED: dict[str, Any] = {"compared": ("survival",)}
+_BASELINE: dict[str, Any] = {"baseline": True, **_COMPARED}
 _survival = partial(Entry, "survival", "views or kernels", "risks", compared=("survival",))
+_feature_survival = partial(Entry, "survival", "features", "risks")
 
 _COX = _survival(
     "cox",
@@ -22,16 +26,12 @@ _FUSION = _survival(
 )
 
 #: Offered where scikit-survival, which grows the trees, is installed.
-_FOREST = Entry(
-    "survival",
-    "features",
-    "risks",
+_FOREST = _feature_survival(
     "survival-forest",
     "prediction:SurvivalForest",
     "a random survival forest on all features side by side, absent ones as they are",
     "learn from kernels, or without scikit-survival",
-    baseline=True,
-    compared=("survival",),
+    **_BASELINE,
 )
 
 ENTRIES: tuple[Entry, ...] = (
@@ -39,24 +39,16 @@ ENTRIES: tuple[Entry, ...] = (
         "cox-zero",
         "baseline: ridge Cox regression on the average of kernels in which absent views are zero",
         {"completer": None},
-        baseline=True,
-        compared=("survival",),
+        **_BASELINE,
     ),
-    Entry(
-        "survival",
-        "features",
-        "risks",
+    _feature_survival(
         "linear-cox",
         "prediction:EarlyFusionSurvival",
         "ridge Cox regression on all features side by side, absent ones the mean; quick, easy to read",
         "learn from kernels, or what is curved",
-        baseline=True,
-        compared=("survival",),
+        **_BASELINE,
     ),
-    Entry(
-        "survival",
-        "features",
-        "risks",
+    _feature_survival(
         "factors-cox",
         "prediction:FactorCox",
         "very many samples, also in chunks: Cox regression on factors, side by side and per view",
@@ -64,24 +56,10 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     *([_FOREST] if find_spec("sksurv") else []),
     _COX,
-    *(
-        _COX.variant(
-            f"cox-cvkt-{kernel}",
-            f"{kernel} kernels completed by cvkt, ridge Cox regression on their average",
-            {"completer": "cvkt", "kernel": kernel},
-        )
-        for kernel in ("linear", "rbf")
+    *_COX.by_kernel(
+        "cox-cvkt", "{} kernels completed by cvkt, ridge Cox regression on their average", completer="cvkt"
     ),
     _FUSION,
-    *(
-        _FUSION.variant(f"cox-fusion-{kernel}", f"the same with {kernel} kernels", {"kernel": kernel})
-        for kernel in ("linear", "rbf")
-    ),
-    _survival(
-        "auto",
-        "prediction:AutoSurvival",
-        "start here: several kinds of methods, weighted by what they tell of samples left out",
-        "say in one number what each view counts",
-        default=True,
-    ),
+    *_FUSION.by_kernel("cox-fusion", "the same with {} kernels"),
+    Entry.average_of_kinds("survival", "risks", "prediction:AutoSurvival", **_COMPARED),
 )

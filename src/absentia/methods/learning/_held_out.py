@@ -43,8 +43,6 @@ _GRID = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 _DEFAULT_C = 1.0  # where a class of one sample leaves nothing to select by
 _MAX_SAMPLES, _SUBSAMPLE_SIZE = 2000, 1500  # of more than the first, so many are selected on
 
-_Combine = Callable[[KernelViews, Array, Array, Array], KernelViews]
-
 
 @serializable
 class ScoreScale(NamedTuple):
@@ -191,13 +189,12 @@ def select_C(
     X: Any,
     y: Array,
     weight: Array,
-    combine: _Combine | None = None,
     fit_options: Callable[[Array], dict[str, Any]] = lambda rows: {},
 ) -> float:
     """The C of :data:`_GRID` whose scores of held-out samples tell most about their classes `y`, 0, 1, ...
 
-    Samples are in an order of their own, each with a view.  `combine` makes the kernels of a fold, of all
-    samples, from what its training samples show; `fit_options` says what else ``fit`` gets of some samples.
+    Samples are in an order of their own, each with a view; `fit_options` says what else ``fit`` gets of
+    some samples.
     """
     rows = selection_samples(y)
     X, y, weight = X if len(rows) == len(y) else subset(X, rows, rows), y[rows], weight[rows]
@@ -206,8 +203,7 @@ def select_C(
         return _DEFAULT_C
     folds = []
     for a, b in make_folds(np.arange(len(y)), y, min(_FOLDS, fewest), groups=X.groups):
-        K = X if combine is None else combine(X, y, weight, a)
-        folds.append((subset(K, a, a), subset(K, b, a), a, b, fit_options(rows[a])))
+        folds.append((subset(X, a, a), subset(X, b, a), a, b, fit_options(rows[a])))
     return argmin_key({C: _held_out_loss(_with_C(classifier, C), folds, y, weight) for C in _GRID})
 
 

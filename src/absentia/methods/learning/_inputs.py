@@ -129,6 +129,13 @@ def subset(X: Any, rows: Array, columns: Array) -> Any:
     return X[np.ix_(rows, columns)] if isinstance(X, KernelViews) else X[rows]
 
 
+def put_back(values: Array, samples: Array, n: int) -> Array:
+    """Values of the `samples`, given by position, as those of all `n`; NaN for the others."""
+    result = np.full((n, *values.shape[1:]), np.nan)
+    result[samples] = values
+    return result
+
+
 def warn_of_empty(X: Presence) -> None:
     """Name a sample without any view, if there is one."""
     empty = ~X.observed.any(axis=1)

@@ -50,6 +50,7 @@ from absentia.core.linalg import inverse_sqrt, solve_left_out
 from absentia.core.optimize import Solution, StoppingRule, iterate
 from absentia.data import KernelViews, number_groups, order_for_learning, prefers_factors, stack_groups
 from absentia.methods.learning._base import Classifier
+from absentia.methods.learning._inputs import put_back
 from absentia.methods.learning._machines import KernelMachine
 from absentia.methods.learning._sums import (
     BLOCK_ROWS,
@@ -93,7 +94,6 @@ def minimise_convex(
     start: Array,
     *,
     tol: float,
-    max_iter: int,
     gradient: Callable[[Array], Array] | None = None,
 ) -> Solution[NewtonPoint]:
     """Minimise `value` to a decrement of `tol`; `slopes` gives gradient and positive definite Hessian.
@@ -130,7 +130,7 @@ def minimise_convex(
     begin = NewtonPoint(start, value(start), np.inf, np.zeros((0, 0)))
     # a step's gain is known once it is made: what it leaves over is smaller still
     stop = StoppingRule(tol, "what a step gains", measure=lambda now: now.gain)
-    return iterate(step, lambda now: now.value, begin, stop=stop, max_iter=max_iter)
+    return iterate(step, lambda now: now.value, begin, stop=stop, max_iter=_MAX_ITER)
 
 
 # ------------------------------------------------------------------------------------------ the model
@@ -350,7 +350,7 @@ def _minimise(A: DesignMatrix, y: Array, s: Array, penalty: float, start: Array)
         parts = (block.T @ (s[rows] * (expit(block @ b) - y[rows])) for rows, block in A.blocks())
         return np.asarray(add_up(parts) + P * b)
 
-    return minimise_convex(value, slopes, start, tol=_TOL * s.sum(), max_iter=_MAX_ITER, gradient=gradient)
+    return minimise_convex(value, slopes, start, tol=_TOL * s.sum(), gradient=gradient)
 
 
 def leave_out_scores(
@@ -485,8 +485,7 @@ class KernelLogistic(KernelMachine, Classifier):
         groups = X.groups if X.groups is None else X.groups[counted]
         fit = fit_logistic(axes, y[counted], weight[counted], len(self.classes_), C, groups)
         self.C_, self.loo_curve_ = fit.C, fit.loo_curve
-        self.loo_proba_ = np.full((len(X), len(self.classes_)), np.nan)
-        self.loo_proba_[counted] = fit.loo_proba
+        self.loo_proba_ = put_back(fit.loo_proba, counted, len(X))
         self._weights = self._norms = np.tile(eta, (len(fit.model.intercept), 1))
         self.weights_ = self._weights[0] if len(self._weights) == 1 else self._weights
         self.dual_coef_ = np.zeros((len(fit.model.intercept), len(X)))

@@ -61,6 +61,12 @@ class Training:
         """Who has which view, of the samples that count."""
         return self.observed[self.bound > 0]
 
+    def as_came(self, values: Array) -> Array:
+        """Values of the samples (n,) in the order of the data that came."""
+        result = np.empty_like(values)
+        result[self.order] = values
+        return result
+
 
 class FittedMachine(NamedTuple):
     """A machine that has been solved for n training samples and V views."""
@@ -121,13 +127,14 @@ class KernelMachine(SelectsC, Iterative, Learner):
     """Base of what learns weights of kernels and a machine on their sum."""
 
     _dense = False  # whether kernels are wanted as arrays
+    _orders_sums = False  # whether kernels stay in the order of the data, and their sums are put in order
 
     def _training(self, X: KernelViews, y: Array, weight: Array) -> Training:
         """Everything in an order of its own, without views that nobody has; C is selected first."""
         self._set_C(X, y, weight)
         self._views, order = order_for_learning(X, y, weight)
         seen = X.select([X.names[v] for v in self._views])
-        straight = np.array_equal(order, np.arange(len(X)))
+        straight = self._orders_sums or np.array_equal(order, np.arange(len(X)))
         kind = FactorStack if self._uses_factors(seen) else KernelStack
         stack = kind.of(seen, None if straight else order)
         return Training(stack, seen.observed[order], (self.C_ * weight)[order], order)

@@ -214,13 +214,7 @@ def _best_weights(region: Polytope, v: Array, eta: Array) -> Array:
 
 
 def _learn_shared_alpha(
-    complete: CompleteProblem,
-    region: Polytope,
-    box: Box,
-    *,
-    tol: float,
-    max_iter: int = 500,
-    eta: Array | None = None,
+    complete: CompleteProblem, region: Polytope, box: Box, *, tol: float, eta: Array | None = None
 ) -> Solution[_SharedAlpha]:
     """Machine and weights in turn until the gap is below `tol`."""
     G = complete.masked_sum()
@@ -241,7 +235,7 @@ def _learn_shared_alpha(
         lambda state: state.machine.primal,
         at(region.middle() if eta is None else eta, None),
         stop=StoppingRule(tol, GAP, lambda state: state.gap),
-        max_iter=max_iter,
+        max_iter=500,
     )
 
 

@@ -26,6 +26,11 @@ all equal, hard to beat, or found without a machine in the loop by centred align
 2012), scaled so that they spread the samples as equal weights do and C means much the same.  A sample with
 two views is shorter than one with six; ``normalize="rows"`` divides the average by ``sqrt(e_i e_j)``, with
 e the weight of the views that a sample has (for equal weights, the number of them up to a constant).
+
+A class against very many others has few samples of its own, and the hinge loss gives it up: nearly all
+scores are -1.  ``loss="squared_hinge"`` does not.  With ``C_i loss^2`` the dual is that of a machine
+without losses on the kernel plus ``1 / (2 C_i)`` on its diagonal; as the objective at zero, ``sum C``, is
+no less than any ``C_i loss_i^2``, no coefficient ``2 C_i loss_i`` is beyond ``2 sqrt(C_i sum C)``.
 """
 
 from collections.abc import Sequence
@@ -64,6 +69,7 @@ from absentia.methods.learning.engine import (
 )
 
 Norm = Annotated[float, Range(least=1)]
+_MANY_CLASSES = 20  # from which on the hinge loss does worse than its square (benchmarks/many_classes.py)
 
 # --------------------------------------------------------------------------------------- fixed weights
 
@@ -93,22 +99,30 @@ class _FixedSum(NamedTuple):
 
     eta: Array
     scale: Array
-    stack: Stack
+    stack: Stack  # the K^_p, of the samples as they came
     kernel: Sum
+    bound: Array  # of the coefficients
 
     @classmethod
-    def of(cls, training: Training, eta: Array, rows: bool) -> Self:
-        """With `rows`, divided by ``sqrt(e_i e_j)``, ``e = S eta``."""
-        scale = inverse_sqrt(training.observed @ eta) if rows else np.ones(training.stack.n)
-        stack = training.stack.rescale(scale) if rows else training.stack
-        return cls(eta, scale, stack, stack.weighted_sum(eta))
+    def of(cls, training: Training, eta: Array, rows: bool, squared: bool) -> Self:
+        """With `rows`, divided by ``sqrt(e_i e_j)``, ``e = S eta``; for `squared` losses, if so."""
+        scale, stack, C = np.ones(training.stack.n), training.stack, training.bound
+        if rows:
+            scale = inverse_sqrt(training.observed @ eta)
+            stack = stack.rescale(training.as_came(scale))
+        if not squared:
+            return cls(eta, scale, stack, stack.ordered_sum(eta, training.order), C)
+        ridge = np.divide(0.5, C, out=np.zeros(len(C)), where=C > 0)
+        kernel = stack.ordered_sum(eta, training.order, ridge)
+        return cls(eta, scale, stack, kernel, 2 * np.sqrt(C * C.sum()))
 
 
-def _fixed_machine(given: _FixedSum, box: Box, tol: float) -> FittedMachine:
+def _fixed_machine(given: _FixedSum, training: Training, y: Array, tol: float) -> FittedMachine:
     """The machine on a sum whose weights are given."""
-    eta, scale, stack, kernel = given
+    eta, scale, stack, kernel, bound = given
+    box = Box.classification(y, bound)
     machine = kernel.fit(box, tol=0.9 * tol)
-    norms = part_norms(eta, stack.products(machine.z)[1])
+    norms = part_norms(eta, stack.products(training.as_came(machine.z))[1])
     hidden = rounding_error(box, machine, kernel.largest)
     gap = relative_gap(machine.primal, machine.dual) + (hidden / machine.primal if machine.primal else 0.0)
     return FittedMachine(eta, machine.z * scale, machine.bias, norms, gap, _solution(machine, gap, tol))
@@ -136,6 +150,9 @@ class AverageKernelSVC(KernelClassifier):
     normalize : {"rows", None}, default None
         ``"rows"``: divide by the root of the weight of the views that each of two samples has, so that
         samples with few views are as long as others.
+    loss : {"auto", "hinge", "squared_hinge"}, default "auto"
+        Of training errors; ``"auto"``: squared from twenty classes on, whose machines, one against the
+        rest, have few samples on one side (``benchmarks/many_classes.py``).
     tol : float, default 1e-3
         Relative duality gap at which to stop.
     class_weight : dict, "balanced" or None
@@ -164,9 +181,12 @@ class AverageKernelSVC(KernelClassifier):
     _: KW_ONLY
     C: Positive | Literal["cv"] = 1.0
     normalize: Literal["rows"] | None = None
+    loss: Literal["auto", "hinge", "squared_hinge"] = "auto"
     tol: Positive = 1e-3
     class_weight: Any = None
     probability: bool = False
+
+    _orders_sums = True
 
     @property
     def tau_min(self) -> float:  # type: ignore[override]
@@ -174,13 +194,18 @@ class AverageKernelSVC(KernelClassifier):
         return 1.0 if self.normalize == "rows" else 0.2
 
     def _train(self, training: Training, signs: Sequence[Array]) -> list[FittedMachine]:
-        m, counted, rows = len(training.stack), np.flatnonzero(training.bound > 0), self.normalize == "rows"
-        aligned = self.weights == "alignment"
-        uniform = None if aligned else _FixedSum.of(training, np.full(m, 1 / m), rows)  # for all machines
+        m, rows, aligned = len(training.stack), self.normalize == "rows", self.weights == "alignment"
+        counted = np.sort(training.order[training.bound > 0])
+        many = len(self.classes_) >= _MANY_CLASSES
+        how = rows, self.loss == "squared_hinge" or (many and self.loss == "auto")
+        uniform = None if aligned else _FixedSum.of(training, np.full(m, 1 / m), *how)  # for all machines
 
         def learn(y: Array) -> FittedMachine:
-            given = uniform or _FixedSum.of(training, _alignment_weights(training.stack, y, counted), rows)
-            return _fixed_machine(given, Box.classification(y, training.bound), self.tol)
+            given = uniform
+            if given is None:
+                eta = _alignment_weights(training.stack, training.as_came(y), counted)
+                given = _FixedSum.of(training, eta, *how)
+            return _fixed_machine(given, training, y, self.tol)
 
         return map_in_threads(learn, signs, training.stack)
 

@@ -23,7 +23,7 @@ Numbers and survival times: ``_auto_regressor``, ``_auto_survival``.
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
@@ -44,45 +44,31 @@ from absentia.methods.prediction._kernel_pipeline import (
     without_landmarks,
 )
 
+_CLASSES = ("linear", "cvkt-linear", "cvkt-rbf", "zero-rbf", "fusion-linear", "fusion-rbf")
+_NUMBERS = tuple(f"ridge-{way}-{kernel}" for way in ("cvkt", "fusion") for kernel in ("linear", "rbf"))
+_NUMBERS = ("linear-regression", *_NUMBERS)
+_RISKS = tuple(f"cox-{way}-{kernel}" for way in ("cvkt", "fusion") for kernel in ("linear", "rbf"))
+_RISKS = ("linear-cox", *_RISKS)
 #: Names of the catalogue, of different kinds, that are averaged on features and on kernels, by family.
 LIBRARY: dict[str, dict[str, tuple[str, ...]]] = {
     "classifier": {
-        "features": ("linear", "cvkt-linear", "cvkt-rbf", "zero-rbf", "fusion-linear", "fusion-rbf"),
+        "features": _CLASSES,
         "kernels": ("completed", "fusion"),
         "many": ("linear", "fusion-linear", "fusion-rbf"),  # linear in the samples
-        "no-rows": ("linear", "cvkt-linear", "cvkt-rbf", "zero-rbf", "fusion-linear", "fusion-rbf"),
+        "no-rows": _CLASSES,
         "chunked": ("factors",),
     },
     "regressor": {
-        "features": (
-            "linear-regression",
-            "ridge-cvkt-linear",
-            "ridge-cvkt-rbf",
-            "ridge-fusion-linear",
-            "ridge-fusion-rbf",
-            "forest-regression",
-        ),
+        "features": (*_NUMBERS, "forest-regression"),
         "kernels": ("ridge", "ridge-fusion"),
         "many": ("linear-regression", "boosting-regression"),
-        "no-rows": (
-            "linear-regression",
-            "ridge-cvkt-linear",
-            "ridge-cvkt-rbf",
-            "ridge-fusion-linear",
-            "ridge-fusion-rbf",
-        ),
+        "no-rows": _NUMBERS,
         "chunked": ("factors-ridge",),
     },
     "survival": {
-        "features": (
-            "linear-cox",
-            "cox-cvkt-linear",
-            "cox-cvkt-rbf",
-            "cox-fusion-linear",
-            "cox-fusion-rbf",
-        ),
+        "features": _RISKS,
         "kernels": ("cox", "cox-fusion"),
-        "no-rows": ("linear-cox", "cox-cvkt-linear", "cox-cvkt-rbf", "cox-fusion-linear", "cox-fusion-rbf"),
+        "no-rows": _RISKS,
         "chunked": ("factors-cox",),
     },
 }
@@ -92,21 +78,49 @@ _MIN_CLASS_SIZE = 3
 SHARPNESS = 40.0  # what benchmarks/predict_regret.py settles on, whichever set is left out
 
 
-class WeightedMembers(Composite):
+class MemberWeights:
+    """Base of averages of members, which count by what they say of samples left out."""
+
+    candidates_: dict[str, dict[str, float]]
+    sentence_: str
+    _sharpness: ClassVar[float] = 20.0
+
+    @property
+    def _member_names(self) -> Iterable[str]:
+        raise NotImplementedError
+
+    def _set_weights(self, losses: Any, measure: str, values: Any) -> Array:
+        """Weights of the members by their losses; tables of them have a `measure` that people read."""
+        losses = np.asarray(losses)
+        share = np.exp(-self._sharpness * (losses - losses.min()))
+        share /= share.sum()
+        rows = zip(self._member_names, values, share.tolist(), strict=True)
+        self.candidates_ = {name: {measure: float(x), "weight": weight} for name, x, weight in rows}
+        self.sentence_ = describe_weights({name: row["weight"] for name, row in self.candidates_.items()})
+        return np.asarray(share)
+
+
+class WeightedMembers(MemberWeights, Composite):
     """Base of the defaults: members by name, and their weights by what they say of samples left out."""
 
     candidates: Any
     random_state: Any
     estimators_: dict[str, Any]
-    candidates_: dict[str, dict[str, float]]
     weights_by_candidate_: dict[str, float]
-    sentence_: str
     _family: ClassVar[Family]
     _left_out_attribute: ClassVar[
         str
     ]  # the attribute in which members tell what they say of samples left out
     _member_options: ClassVar[dict[str, Any]] = {}  # parameters of members by name that have them
-    _sharpness: ClassVar[float] = 20.0
+
+    @property
+    def _member_names(self) -> Iterable[str]:
+        return self.estimators_
+
+    def _set_weights(self, losses: Any, measure: str, values: Any) -> Array:
+        share = super()._set_weights(losses, measure, values)
+        self.weights_by_candidate_ = dict(zip(self.estimators_, share.tolist(), strict=True))
+        return share
 
     def _fit_member(self, member: Any, X: Any, y: Array, weight: Array) -> Any:
         return clone(member).fit(X, y, sample_weight=weight)
@@ -143,16 +157,6 @@ class WeightedMembers(Composite):
                 for place, value in zip(b, self._predict_member(part, subset(X, b, a)), strict=True):
                     values[place] = value
         return np.array(values)
-
-    def _set_weights(self, losses: Array, measure: str, values: Array) -> Array:
-        """Weights of the members by their losses; tables of them have a `measure` that people read."""
-        share = np.exp(-self._sharpness * (losses - losses.min()))
-        share /= share.sum()
-        rows = zip(self.estimators_, values.tolist(), share.tolist(), strict=True)
-        self.candidates_ = {name: {measure: value, "weight": weight} for name, value, weight in rows}
-        self.weights_by_candidate_ = {name: row["weight"] for name, row in self.candidates_.items()}
-        self.sentence_ = describe_weights(self.weights_by_candidate_)
-        return np.asarray(share)
 
     def _add_up(self, X: Any, factors: Mapping[str, float]) -> Array:
         """What the members say of new samples, each times its factor, added up."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from absentia.core import Array, RandomState, estimator
 from absentia.core.optimize import Callback
-from absentia.methods.learning import Regressor
+from absentia.methods.learning import Regressor, put_back
 from absentia.methods.prediction._auto import WeightedMembers
 
 _MIN_ERROR = 1e-4  # share of the variance: who explains more is an equal of all who do
@@ -82,11 +82,7 @@ class AutoRegressor(WeightedMembers, Regressor):
         unexplained = errors / variance if variance > 0 else np.ones(len(errors))
         losses = np.log(np.maximum(unexplained, _MIN_ERROR)) / 2
         share = self._set_weights(losses, "R2", 1 - unexplained)
-        self.loo_predictions_ = np.full(len(X), np.nan)
-        self.loo_predictions_[samples] = share @ left_out
+        self.loo_predictions_ = put_back(share @ left_out, samples, len(X))
 
     def _predict(self, X: Any) -> Array:
-        def average(rows: Any) -> Array:
-            return self._add_up(rows, self.weights_by_candidate_)[:, None]
-
-        return self._predict_rows(X, 1, average)[:, 0]
+        return self._predict_rows(X, (), lambda rows: self._add_up(rows, self.weights_by_candidate_))

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from absentia.core import Array, RandomState, estimator
 from absentia.core.optimize import Callback
 from absentia.data.survival import Survival
-from absentia.methods.learning import SurvivalModel
+from absentia.methods.learning import SurvivalModel, put_back
 from absentia.methods.prediction._auto import WeightedMembers
 from absentia.methods.prediction._cox import Likelihood
 from absentia.methods.prediction._survival import concordance, to_log_hazards
@@ -98,11 +98,7 @@ class AutoSurvival(WeightedMembers, SurvivalModel):
         together = share @ held_out
         slope, self.event_times_, self._hazard = to_log_hazards(together, y)
         self._factors = dict(zip(self.estimators_, (slope * share * slopes).tolist(), strict=True))
-        self.held_out_risks_ = np.full(len(X), np.nan)
-        self.held_out_risks_[samples] = slope * together
+        self.held_out_risks_ = put_back(slope * together, samples, len(X))
 
     def _predict(self, X: Any) -> Array:
-        def risks(rows: Any) -> Array:
-            return self._add_up(rows, self._factors)[:, None]
-
-        return self._predict_rows(X, 1, risks)[:, 0]
+        return self._predict_rows(X, (), lambda rows: self._add_up(rows, self._factors))

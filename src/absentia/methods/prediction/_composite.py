@@ -12,7 +12,7 @@ import numpy as np
 from absentia.core import Array, serializable
 from absentia.core.linalg import invert_permutation
 from absentia.data import KernelViews, Views, order_for_learning
-from absentia.methods.learning import Classifier, Either, Learner, subset
+from absentia.methods.learning import Classifier, Either, Learner, put_back, subset
 from absentia.methods.prediction._kernel_pipeline import check_per_view
 
 
@@ -72,10 +72,10 @@ class Composite(Learner):
             self._order = CanonicalOrder.of(X, weight, *targets)
         return self._order.train(X), self._order.samples
 
-    def _predict_rows(self, X: Any, width: int, predict: Callable[[Any], Array]) -> Array:
-        """Values, rows x `width`, of rows that have a view of training; zeros for the others."""
+    def _predict_rows(self, X: Any, shape: tuple[int, ...], predict: Callable[[Any], Array]) -> Array:
+        """Values, each of a `shape`, of rows that have a view of training; zeros for the others."""
         known = self._order.has_view(X)
-        values = np.zeros((len(X), width))
+        values = np.zeros((len(X), *shape))
         if known.any():
             values[known] = predict(self._order.rows(X, np.flatnonzero(known)))
         return values
@@ -115,19 +115,16 @@ class CompositeClassifier(Composite, Classifier):
 
     def _predict_proba(self, X: Any) -> Array:
         """In the order of ``classes_``; zeros for rows without a view."""
-        proba = self._predict_rows(X, len(self.classes_), self._predict_proba_rows)
+        proba = self._predict_rows(X, (len(self.classes_),), self._predict_proba_rows)
         return proba[:, self._class_order]
 
     def _by_sample(self, proba: Array, n: int) -> Array:
         """Probabilities of the samples that were learned from, as all `n` samples and ``classes_`` come."""
-        result = np.full((n, len(self.classes_)), np.nan)
-        result[self._order.samples] = proba[:, self._class_order]
-        return result
+        return put_back(proba[:, self._class_order], self._order.samples, n)
 
     def _view_parts(self, X: Any, parts: Callable[[Any], Array]) -> Array:
         """Parts by view of rows that have one, rows x views x classes, in the order of ``names_in_``."""
         X = self._check_rows(X)
-        shape = (len(X), len(self._order.views), len(self.classes_))
-        flat = self._predict_rows(X, shape[1] * shape[2], lambda rows: parts(rows).reshape(len(rows), -1))
-        by_view = self._by_view(flat.reshape(shape).transpose(0, 2, 1), self.names_in_)
+        found = self._predict_rows(X, (len(self._order.views), len(self.classes_)), parts)
+        by_view = self._by_view(found.transpose(0, 2, 1), self.names_in_)
         return by_view.transpose(0, 2, 1)[:, :, self._class_order]

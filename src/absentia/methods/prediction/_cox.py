@@ -40,7 +40,7 @@ from absentia.data.survival import Survival
 from absentia.methods.learning import DesignMatrix, LossSums, NewtonPoint, minimise_convex, row_blocks
 
 Ties = Literal["breslow", "efron"]
-_TOL, MAX_ITER = 1e-10, 100
+_TOL = 1e-10  # events
 _RANK = 1e-12  # share of the largest eigenvalue below which directions are rounding
 
 
@@ -139,15 +139,9 @@ class Likelihood:
 
 
 def minimise(
-    Phi: Array,
-    likelihood: Likelihood,
-    alpha: float,
-    start: Array | None = None,
-    *,
-    tol: float = _TOL,
-    max_iter: int = MAX_ITER,
+    Phi: Array, likelihood: Likelihood, alpha: float, start: Array | None = None
 ) -> Solution[NewtonPoint]:
-    """The coefficients w of least objective, to a decrement of `tol` events."""
+    """The coefficients w of least objective."""
     rows = DesignMatrix(Phi, constant=False)
 
     def value(w: Array) -> float:
@@ -160,7 +154,7 @@ def minimise(
         return sums.slope + alpha * w, H
 
     w = np.zeros(Phi.shape[1]) if start is None else start
-    return minimise_convex(value, slopes, w, tol=tol * likelihood.counts.sum(), max_iter=max_iter)
+    return minimise_convex(value, slopes, w, tol=_TOL * likelihood.counts.sum())
 
 
 def factors(K: Array) -> tuple[Array, Array]:

@@ -24,23 +24,14 @@ from absentia.core import (
     make_generator,
 )
 from absentia.data import Views, column_scales, concatenate_features, number_groups
-from absentia.methods.learning import Classifier, Learner, Regressor
+from absentia.methods.learning import Classifier, Learner, Regressor, put_back
 from absentia.methods.prediction._composite import CanonicalOrder
-from absentia.methods.prediction._linear import Linear, LinearFit, fit_linear_classes, fit_linear_numbers
+from absentia.methods.prediction._linear import Linear, TableFit, fit_linear_classes, fit_linear_numbers
 from absentia.methods.prediction._trees import Trees, as_float32
 
 _N_TREES = {"forest": 200, "boosting": 100}
 _MIN_OUT_OF_BAG = 50  # trees, by which a sample is in all bags once in ten billion times
 _MIN_LEAF = 20  # samples in a leaf of boosted trees at least, scikit-learn's number, once there are 160
-
-
-class _Fit(NamedTuple):
-    """A model of a table, how much each feature counts in it, and its C or penalty, if it has one."""
-
-    model: Trees | Linear
-    importance: Array
-    strength: float | None = None
-    loo: Array | None = None  # what it says of each row once that is left out, if it tells
 
 
 class _Problem(NamedTuple):
@@ -56,7 +47,7 @@ class _Problem(NamedTuple):
     groups: Array | None = None  # of rows, which are left out together
 
 
-def _forest(problem: _Problem) -> _Fit:
+def _forest(problem: _Problem) -> TableFit:
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
     kind = RandomForestClassifier if problem.classes else RandomForestRegressor
@@ -71,10 +62,10 @@ def _forest(problem: _Problem) -> _Fit:
     loo = None
     if tells:
         loo = model.oob_decision_function_ if problem.classes else model.oob_prediction_
-    return _Fit(Trees.of_forest(model, means), model.feature_importances_, loo=loo)
+    return TableFit(Trees.of_forest(model, means), model.feature_importances_, loo=loo)
 
 
-def _boosting(problem: _Problem) -> _Fit:
+def _boosting(problem: _Problem) -> TableFit:
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     kind = HistGradientBoostingClassifier if problem.classes else HistGradientBoostingRegressor
@@ -90,7 +81,7 @@ def _boosting(problem: _Problem) -> _Fit:
     with limit_threads(1, len(problem.table)):  # sums of several threads would differ in the last digits
         model.fit(table, problem.y, sample_weight=weight)
     trees, gain = Trees.of_boosting(model)
-    return _Fit(trees, trees.feature_gains(gain))
+    return TableFit(trees, trees.feature_gains(gain))
 
 
 def _count_bins(table: Array) -> int:
@@ -103,33 +94,40 @@ def _count_bins(table: Array) -> int:
     return int(np.clip(different.max(initial=0) + 1, 2, 255))
 
 
-def _linear(fit: Callable[..., LinearFit]) -> Callable[[_Problem], _Fit]:
-    def learn(problem: _Problem) -> _Fit:
-        rows = (problem.table, problem.y, problem.weight)
-        model, strength, loo = fit(*rows, problem.strength, problem.groups)
-        return _Fit(model, np.linalg.norm(model.coef, axis=0), strength, loo)
-
-    return learn
+def _linear(problem: _Problem) -> TableFit:
+    fit = fit_linear_classes if problem.classes else fit_linear_numbers
+    return fit(problem.table, problem.y, problem.weight, problem.strength, problem.groups)
 
 
-_MODELS: dict[str, Callable[[_Problem], _Fit]] = {
+_MODELS: dict[str, Callable[[_Problem], TableFit]] = {
     "forest": _forest,
     "boosting": _boosting,
-    "logistic": _linear(fit_linear_classes),
-    "linear": _linear(fit_linear_classes),
-    "ridge": _linear(fit_linear_numbers),
+    **dict.fromkeys(("logistic", "linear", "ridge"), _linear),
 }
 
 
-class EarlyFusion(Learner):
+class SideBySide(Learner):
+    """A model of the features of some views side by side."""
+
+    _views: tuple[str, ...]  # those that are learned from, in their own order
+    _model: Trees | Linear
+
+    def _outputs(self, X: Views) -> Array:
+        """What the model predicts of samples, rows x outputs."""
+        return np.asarray(self._model.predict(concatenate_features(X.select(self._views))))
+
+    def _coverage(self, X: Any) -> Array:
+        """All, from any view that was learned from."""
+        return np.asarray(X.select(self._views).observed.any(axis=1, keepdims=True), dtype=np.float64)
+
+
+class EarlyFusion(SideBySide):
     """What models of all features side by side share."""
 
     model: Any
     complete_cases: bool
     n_trees: Any
     random_state: Any
-    _views: tuple[str, ...]  # those that are learned from, in their own order
-    _model: Trees | Linear
     _importance: Array
     _coding: Any
     classes_: Array  # of a classifier
@@ -152,11 +150,9 @@ class EarlyFusion(Learner):
         fit = _MODELS[self.model](problem)
         self._model, self._importance = fit.model, fit.importance
         if fit.loo is not None and classes:
-            self.loo_proba_ = np.full((len(X), len(self.classes_)), np.nan)
-            self.loo_proba_[rows] = fit.loo[:, self._class_order]
+            self.loo_proba_ = put_back(fit.loo[:, self._class_order], rows, len(X))
         elif fit.loo is not None:
-            self.loo_predictions_ = np.full(len(X), np.nan)
-            self.loo_predictions_[rows] = fit.loo
+            self.loo_predictions_ = put_back(fit.loo, rows, len(X))
         return fit.strength
 
     def _check_complete(self, train: Views, complete: Array, y: Array, classes: bool) -> None:
@@ -173,14 +169,6 @@ class EarlyFusion(Learner):
                 f"{int(complete.sum())} of {len(train)} samples have all {len(train.names)} views, {what}; "
                 f"set complete_cases=False, or leave out the view {rarest!r}, which is absent most often"
             )
-
-    def _outputs(self, X: Views) -> Array:
-        """What the model predicts of samples, rows x outputs."""
-        return np.asarray(self._model.predict(concatenate_features(X.select(self._views))))
-
-    def _coverage(self, X: Any) -> Array:
-        """All, from any view that was learned from."""
-        return np.asarray(X.select(self._views).observed.any(axis=1, keepdims=True), dtype=np.float64)
 
     def feature_importance(self) -> Any:
         """How much each feature counts in the model: a pandas DataFrame (view, feature, importance).

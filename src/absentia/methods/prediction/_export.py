@@ -22,7 +22,7 @@ Other completers compare a new sample with training samples, support vector mach
 leaves of trees may hold one: they are refused.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from itertools import product
@@ -273,6 +273,14 @@ def _sum_kernels(model: Any, coefficients: dict[str, Array], ids: Array) -> Kern
     return summed
 
 
+def _sum_views(model: Any, coefficients: Sequence[Array | None]) -> KernelPipeline:
+    """The same with one sum for each view, of the samples that have it; None: of nobody."""
+    train = model._kernels.view_kernels_._train
+    parts = zip(train.names, train.observed.sum(axis=0).tolist(), coefficients, strict=True)
+    by_view = {name: np.zeros((1, n)) if part is None else part[None] for name, n, part in parts}
+    return _sum_kernels(model, by_view, _sum_ids(1))
+
+
 def _check_features(model: Any) -> None:
     if model._coding is None:
         raise ValueError("it was learned from kernels, whose columns are training samples; give features")
@@ -328,7 +336,6 @@ def _sum_ridge(ridge: Ridge) -> tuple[Ridge, Array]:
 @_export.register
 def _export_regressor(model: AbsentRegressor) -> Any:
     machine, ids = model._machine, _sum_ids(1)
-    train = model._kernels.view_kernels_._train
     if isinstance(machine, Ridge):
         summed, coefficients = _sum_ridge(machine)
         if model._kernels.completer_ is not None:
@@ -342,15 +349,9 @@ def _export_regressor(model: AbsentRegressor) -> Any:
         raise ValueError(
             "a support vector machine rests on few samples; take combine='average' or 'fusion'"
         )
-    parts = [None if ridge is None else _sum_ridge(ridge) for ridge in machine.ridges]
-    counts = train.observed.sum(axis=0).tolist()
-    by_view = {
-        name: np.zeros((1, count)) if part is None else part[1][None]
-        for name, count, part in zip(train.names, counts, parts, strict=True)
-    }
-    ridges = tuple(None if part is None else part[0] for part in parts)
-    fused = machine._replace(ridges=ridges, loo=np.zeros(0))
-    return _strip(model, _kernels=_sum_kernels(model, by_view, ids), _machine=fused)
+    parts = [ridge and _sum_ridge(ridge) for ridge in machine.ridges]
+    fused = machine._replace(ridges=tuple(part and part[0] for part in parts), loo=np.zeros(0))
+    return _strip(model, _kernels=_sum_views(model, [part and part[1] for part in parts]), _machine=fused)
 
 
 def _sum_cox(cox: Cox) -> Cox:
@@ -369,13 +370,8 @@ def _export_survival(model: AbsentSurvival) -> Any:
         kernels = _sum_kernels(model, _spread(model, (machine.cox.coef * combine._column_root)[None]), ids)
         averaged = Averaged(_sum_combined(combine), _sum_cox(machine.cox), np.zeros(0))
         return _strip(model, _kernels=kernels, _model=averaged)
-    train = model._kernels.view_kernels_._train
-    counts = train.observed.sum(axis=0).tolist()
-    by_view = {
-        name: np.zeros((1, count)) if cox is None else cox.coef[None]
-        for name, count, cox in zip(train.names, counts, machine.models, strict=True)
-    }
-    models = tuple(None if cox is None else _sum_cox(cox) for cox in machine.models)
+    models = tuple(cox and _sum_cox(cox) for cox in machine.models)
     times, hazard = _thin_steps(machine.times, machine.hazard)
     fused = machine._replace(models=models, times=times, hazard=hazard, held_out=np.zeros(0))
-    return _strip(model, _kernels=_sum_kernels(model, by_view, ids), _model=fused)
+    kernels = _sum_views(model, [cox and cox.coef for cox in machine.models])
+    return _strip(model, _kernels=kernels, _model=fused)

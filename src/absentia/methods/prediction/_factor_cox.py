@@ -28,13 +28,13 @@ from absentia.methods.learning import (
     NewtonPoint,
     SurvivalModel,
     leave_out_scores,
+    put_back,
     select_strength,
 )
 from absentia.methods.prediction._cox import Likelihood, minimise
 from absentia.methods.prediction._factors import FactorModel, LinearModel
 from absentia.methods.prediction._survival import to_log_hazards
 
-_SHARPNESS = 20.0  # of the average of members, as in ``_auto``
 _MIN_EVENTS = 2  # of samples with a view, to learn from it alone
 
 
@@ -131,15 +131,14 @@ class FactorCox(FactorModel, SurvivalModel):
         risks, likelihood = left_out[:, :, 0], Likelihood.of(y)
         slopes = np.array([to_log_hazards(risk, y)[0] for risk in risks])
         losses = [likelihood.loss(risk) / y.event.sum() for risk in slopes[:, None] * risks]
-        together = self._set_weights(losses, _SHARPNESS, "loss", losses) * slopes @ risks
+        together = self._set_weights(losses, "loss", losses) * slopes @ risks
         slope, self.event_times_, self._hazard = to_log_hazards(together, y)
         self._together = self._together.times(slope * slopes[0])
         self._alone = {
             name: None if model is None else model.times(slope * slopes[-1])
             for name, model in self._alone.items()
         }
-        self.held_out_risks_ = np.full(len(X), np.nan)
-        self.held_out_risks_[samples] = slope * together
+        self.held_out_risks_ = put_back(slope * together, samples, len(X))
 
     def _fit_table(
         self, table: FactorTable, y: Array, weight: Array, groups: Array | None, first: bool

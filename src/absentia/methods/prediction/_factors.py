@@ -29,16 +29,17 @@ from absentia.methods.learning import (
     fit_logistic,
     fit_ridge,
     log_loss,
+    put_back,
     to_probabilities,
 )
-from absentia.methods.prediction._auto import SHARPNESS, describe_weights
+from absentia.methods.prediction._auto import SHARPNESS, MemberWeights
 from absentia.methods.prediction._kernel_pipeline import check_per_view, restrict_kernel
 
 Compute = Callable[[str, ChunkedTable], Array]  # of a view and its scores in chunks: these as an array
 _MIN_CLASS_SIZE = 3  # samples of a class that a view must have to learn it
 _MIN_SAMPLES = 5  # with a view, to learn numbers from it alone
 _MIN_ERROR = 1e-4  # share of the variance: who explains more is an equal of all who do
-_NUMBER_SHARPNESS = 20.0  # of the average of members for numbers, as in ``_auto``
+_MEMBERS = ("side by side", "by view")
 
 
 @serializable
@@ -80,7 +81,7 @@ class _Identity:
         return X
 
 
-class FactorModel(Learner):
+class FactorModel(MemberWeights, Learner):
     """What models on factors share: factors of training samples, their members, and scores of new ones.
 
     A derived class says what it learns of a table of factors (:meth:`_fit_table`).
@@ -88,8 +89,6 @@ class FactorModel(Learner):
 
     kernel: Any
     per_view: bool
-    candidates_: dict[str, dict[str, float]]
-    sentence_: str
     _takes = "views"
     _maps: dict[str, Any]  # by view, what makes factors
     _together: LinearModel
@@ -100,6 +99,10 @@ class FactorModel(Learner):
     ) -> tuple[LinearModel | None, Any]:
         """A model, None if nothing can be learned, and what it says of samples left out, rows x outputs."""
         raise NotImplementedError
+
+    @property
+    def _member_names(self) -> tuple[str, ...]:
+        return _MEMBERS[: 1 + self.per_view]
 
     def _make_factors(self, X: Views) -> KernelViews:
         """Kernels by factors; what makes factors of new samples is kept, without those of training."""
@@ -145,15 +148,6 @@ class FactorModel(Learner):
         self._alone = dict.fromkeys(K.names[v] for v in views)
         self._alone |= dict(zip(self._alone, models[1:], strict=False))
         return samples, left_out[: 1 + self.per_view]
-
-    def _set_weights(self, losses: Any, sharpness: float, measure: str, values: Any) -> Array:
-        """Weights of the members by their losses; tables of them have a `measure` that people read."""
-        share = np.exp(-sharpness * (np.array(losses) - min(losses)))
-        share /= share.sum()
-        rows = zip(("side by side", "by view")[: len(share)], values, share.tolist(), strict=True)
-        self.candidates_ = {name: {measure: float(x), "weight": weight} for name, x, weight in rows}
-        self.sentence_ = describe_weights({name: row["weight"] for name, row in self.candidates_.items()})
-        return np.asarray(share)
 
     def _scores(self, X: Views) -> tuple[Array, dict[str, Array]]:
         """Scores of samples side by side, rows x outputs, and by view, of the rows that have it."""
@@ -275,13 +269,13 @@ class FactorLogistic(FactorModel, Classifier):
     per_view: bool = True
 
     _own_probabilities = True
+    _sharpness = SHARPNESS
 
     def _learn(self, X: Views, y: Array, weight: Array) -> None:
         samples, left_out = self._fit_members(X, y, weight, self._frequencies)
         losses = [log_loss(np.maximum(proba, 1e-4), y[samples], weight[samples]) for proba in left_out]
-        share = self._set_weights(losses, SHARPNESS, "loss", losses)
-        self.loo_proba_ = np.full((len(X), len(self.classes_)), np.nan)
-        self.loo_proba_[samples] = np.tensordot(share, left_out, 1)
+        share = self._set_weights(losses, "loss", losses)
+        self.loo_proba_ = put_back(np.tensordot(share, left_out, 1), samples, len(X))
 
     def _fit_table(
         self, table: FactorTable, y: Array, weight: Array, groups: Array | None, first: bool
@@ -362,9 +356,8 @@ class FactorRidge(FactorModel, Regressor):
         variance = max(float(weight @ (y - mean) ** 2), 1e-300)
         errors = [float(weight @ (y - values[:, 0]) ** 2) / variance for values in left_out]
         losses = [0.5 * np.log(max(error, _MIN_ERROR)) for error in errors]
-        share = self._set_weights(losses, _NUMBER_SHARPNESS, "R2", [1 - error for error in errors])
-        self.loo_predictions_ = np.full(len(X), np.nan)
-        self.loo_predictions_[samples] = share @ left_out[:, :, 0]
+        share = self._set_weights(losses, "R2", [1 - error for error in errors])
+        self.loo_predictions_ = put_back(share @ left_out[:, :, 0], samples, len(X))
 
     def _fit_table(
         self, table: FactorTable, y: Array, weight: Array, groups: Array | None, first: bool

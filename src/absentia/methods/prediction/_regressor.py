@@ -11,7 +11,7 @@ import numpy as np
 
 from absentia.core import Array, NonNegative, Positive, RandomState, estimator
 from absentia.kernels import CombineKernels
-from absentia.methods.learning import MKLRegressor, Norm, Regressor
+from absentia.methods.learning import MKLRegressor, Norm, Regressor, put_back
 from absentia.methods.prediction._composite import Composite
 from absentia.methods.prediction._kernel_pipeline import KernelPipeline
 from absentia.methods.prediction._ridge import FusedRidge, Ridge, skill_weights
@@ -88,8 +88,7 @@ class AbsentRegressor(Composite, Regressor):
         learn = self._learn_machine if self.combine == "mkl" else self._learn_ridge
         self.weights_ = self._by_view(learn(K, y, weight), X.names)
         if not isinstance(self._machine, MKLRegressor):
-            self.loo_predictions_ = np.full(len(X), np.nan)
-            self.loo_predictions_[samples] = self._machine.loo
+            self.loo_predictions_ = put_back(self._machine.loo, samples, len(X))
 
     @property
     def completer_(self) -> Any:
@@ -121,15 +120,13 @@ class AbsentRegressor(Composite, Regressor):
         return weights
 
     def _predict(self, X: Any) -> Array:
-        return self._predict_rows(X, 1, self._predict_targets)[:, 0]
+        return self._predict_rows(X, (), self._predict_targets)
 
     def _predict_targets(self, X: Any) -> Array:
-        """Targets of rows that have a view, rows x 1."""
+        """Targets of rows that have a view."""
         rows = self._kernels.transform(X)
         if isinstance(self._machine, Ridge):
-            targets = self._machine.predict(np.asarray(self._sum.transform(rows)))
-        elif isinstance(self._machine, FusedRidge):
-            targets = self._machine.predict(rows)
-        else:
-            targets = self._prior + self._scale * self._machine.predict(rows)
-        return np.asarray(targets)[:, None]
+            return self._machine.predict(np.asarray(self._sum.transform(rows)))
+        if isinstance(self._machine, FusedRidge):
+            return self._machine.predict(rows)
+        return np.asarray(self._prior + self._scale * self._machine.predict(rows))

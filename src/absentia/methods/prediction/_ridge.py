@@ -14,6 +14,7 @@ below zero), a sample of the views V(x) gets
 the slope that of least squares for the samples left out, not below zero.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -150,21 +151,29 @@ class FusedRidge(NamedTuple):
             error = float(ridge.weight @ (y[has] - ridge.loo) ** 2)
             skills[v] = max(0.0, 1 - error / variance) if variance > 0 else 0.0
         weights = skills / (skills.sum() or 1.0)
-        together = _fuse(left_out - mean, K.observed, weights)
+        together = average_views(left_out - mean, K.observed, weights)
         length = float(weight @ together**2)
         slope = max(0.0, float(weight @ (together * (y - mean))) / length) if length > 0 else 0.0
         return cls(tuple(ridges), weights, slope, mean, mean + slope * together)
 
     def predict(self, rows: KernelViews) -> Array:
         """Of new samples, kernels against the training samples."""
-        said = np.full(rows.observed.shape, self.mean)
-        for v, (name, ridge) in enumerate(zip(rows.names, self.ridges, strict=True)):
-            if ridge is not None and rows.observed[:, v].any():
-                said[rows.observed[:, v], v] = ridge.predict(np.asarray(rows.block(name)))
-        return self.mean + self.slope * _fuse(said - self.mean, rows.observed, self.weights)
+        said = predict_views([ridge and ridge.predict for ridge in self.ridges], rows, self.mean)
+        return self.mean + self.slope * average_views(said - self.mean, rows.observed, self.weights)
 
 
-def _fuse(values: Array, observed: Array, weights: Array) -> Array:
+def predict_views(
+    models: Sequence[Callable[[Array], Array] | None], X: KernelViews, usual: float = 0.0
+) -> Array:
+    """What the models of the views say of rows that have them, rows x views; elsewhere the `usual`."""
+    said = np.full(X.observed.shape, usual)
+    for v, (name, model) in enumerate(zip(X.names, models, strict=True)):
+        if model is not None and X.observed[:, v].any():
+            said[X.observed[:, v], v] = model(np.asarray(X.block(name)))
+    return said
+
+
+def average_views(values: Array, observed: Array, weights: Array) -> Array:
     """Weighted means over the views that each sample has; 0 without any that counts."""
     counts = observed * weights
     total = counts.sum(axis=1)

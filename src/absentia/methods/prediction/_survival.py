@@ -25,7 +25,7 @@ from absentia.core import Array, Positive, RandomState, estimator, serializable,
 from absentia.data import KernelViews, Views, column_scales, concatenate_features, count_groups, make_folds
 from absentia.data.survival import Survival, concordance_index
 from absentia.kernels import CombineKernels
-from absentia.methods.learning import SurvivalModel
+from absentia.methods.learning import SurvivalModel, put_back
 from absentia.methods.prediction._composite import CanonicalOrder, Composite
 from absentia.methods.prediction._cox import (
     Cox,
@@ -39,6 +39,7 @@ from absentia.methods.prediction._cox import (
 from absentia.methods.prediction._early_fusion import EarlyFusion
 from absentia.methods.prediction._kernel_pipeline import KernelPipeline
 from absentia.methods.prediction._linear import Linear, standardize
+from absentia.methods.prediction._ridge import average_views, predict_views
 
 _ALPHAS = 10.0 ** np.linspace(-2, 3, 11)
 FOLDS = 5
@@ -128,10 +129,7 @@ class Fused(NamedTuple):
 
     def risk(self, X: KernelViews) -> Array:
         """Log-risks of new samples."""
-        risks = np.zeros(X.observed.shape)
-        for v, (name, cox) in enumerate(zip(X.names, self.models, strict=True)):
-            if cox is not None:
-                risks[X.observed[:, v], v] = cox.risk(np.asarray(X.block(name)))
+        risks = predict_views([cox and cox.risk for cox in self.models], X)
         return self.slope * _fuse_risks(risks, X.observed, self.weights, self.spreads)
 
 
@@ -157,10 +155,7 @@ def concordance(y: Survival, risk: Array) -> float:
 
 def _fuse_risks(risks: Array, observed: Array, weights: Array, spreads: Array) -> Array:
     """Risks in units of their spread, averaged over the views that each sample has; 0 without any."""
-    units = np.where(spreads > 0, spreads, 1.0)
-    counts = observed * weights
-    total = counts.sum(axis=1)
-    return np.asarray((counts * risks / units).sum(axis=1) / np.where(total > 0, total, 1.0))
+    return average_views(risks / np.where(spreads > 0, spreads, 1.0), observed, weights)
 
 
 # ------------------------------------------------------------------------------------------ estimator
@@ -250,8 +245,7 @@ class AbsentSurvival(Composite, SurvivalModel):
             self._model = Fused.learn(kernels, y, options)
             self.event_times_, self._hazard = self._model.times, self._model.hazard
             self._set_by_view(self._model, kernels.names, X.names)
-        self.held_out_risks_ = np.full(len(X), np.nan)
-        self.held_out_risks_[samples] = self._model.held_out
+        self.held_out_risks_ = put_back(self._model.held_out, samples, len(X))
 
     def _set_by_view(self, model: Fused, learned: tuple[str, ...], names: tuple[str, ...]) -> None:
         """Fitted attributes by view, in the order of `names`, presence last."""
@@ -271,10 +265,7 @@ class AbsentSurvival(Composite, SurvivalModel):
         return np.asarray((X.observed @ weight)[:, None] > 0).astype(np.float64)
 
     def _predict(self, X: Any) -> Array:
-        def risks(rows: Any) -> Array:
-            return self._model.risk(self._kernels.transform(rows))[:, None]
-
-        return self._predict_rows(X, 1, risks)[:, 0]
+        return self._predict_rows(X, (), lambda rows: self._model.risk(self._kernels.transform(rows)))
 
 
 @estimator
@@ -335,8 +326,7 @@ class EarlyFusionSurvival(EarlyFusion, SurvivalModel):
         self._model = Linear(mean, scale, coef[None], np.atleast_1d(-cox.shift))
         self._importance = np.abs(coef)
         self.event_times_, self._hazard = cox.times, cox.hazard
-        self.held_out_risks_ = np.full(len(X), np.nan)
-        self.held_out_risks_[order.samples] = risk
+        self.held_out_risks_ = put_back(risk, order.samples, len(X))
 
     def _predict(self, X: Views) -> Array:
         return self._outputs(X)[:, 0]

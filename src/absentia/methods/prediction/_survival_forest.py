@@ -14,13 +14,14 @@ from absentia.data import Views, column_scales, concatenate_features
 from absentia.data.survival import Survival
 from absentia.methods.learning import SurvivalModel, shrink_to_prior
 from absentia.methods.prediction._composite import CanonicalOrder
+from absentia.methods.prediction._early_fusion import SideBySide
 from absentia.methods.prediction._trees import Trees, as_float32
 
 _MIN_MORTALITY = 1e-3  # of the mean
 
 
 @estimator
-class SurvivalForest(SurvivalModel):
+class SurvivalForest(SideBySide, SurvivalModel):
     """A random survival forest on the features of all views side by side, absent ones the mean.
 
     Takes :class:`Views`, no kernels.  Trees are split by the log-rank test; the cumulative hazard of a
@@ -77,21 +78,13 @@ class SurvivalForest(SurvivalModel):
         least = _MIN_MORTALITY * self._hazard.sum()
         return np.asarray(np.log(np.maximum(hazards.sum(axis=1), least)) - self._shift)
 
-    def _hazards(self, X: Views) -> Array:
-        """Cumulative hazards, rows x times with events."""
-        return self._model.predict(concatenate_features(X.select(self._views)))
-
-    def _coverage(self, X: Any) -> Array:
-        """All, from any view that was learned from."""
-        return np.asarray(X.select(self._views).observed.any(axis=1, keepdims=True), dtype=np.float64)
-
     def _predict(self, X: Views) -> Array:
-        return self._log_mortality(self._hazards(X))
+        return self._log_mortality(self._outputs(X))  # cumulative hazards, rows x times with events
 
     def _cumulative_hazard(self, X: Any, times: Array) -> Array:
         """Of every sample by its own leaves: hazards need not be proportional."""
         X = self._check_rows(X)
-        hazards = shrink_to_prior(self._coverage(X), self._hazards(X), self._hazard)
+        hazards = shrink_to_prior(self._coverage(X), self._outputs(X), self._hazard)
         place = np.searchsorted(self.event_times_, times, side="right")
         return np.hstack([np.zeros((len(X), 1)), hazards])[:, place]
 

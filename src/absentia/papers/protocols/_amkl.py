@@ -216,7 +216,8 @@ def _predict(
         return _predict_unmasked(option, known, y, mask, new)
     filled = key["method"] in _FILLS
     name, parameters = (_LEARNER, {}) if filled else (key["method"], key["parameters"])
-    machine = make_method(name, {**parameters, **option}, key["seed"])
+    hinge = {"loss": "hinge"} if name == "AverageKernelSVC" else {}  # as the paper's machines have it
+    machine = make_method(name, {**hinge, **parameters, **option}, key["seed"])
     more: dict[str, Sequence[Any] | np.ndarray] = {} if mask is None else {"observed": mask}
     return machine.fit(known, y, **more).predict(new)
 

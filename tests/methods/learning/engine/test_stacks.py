@@ -54,6 +54,14 @@ def test_another_order_of_the_samples_is_that_of_dense_kernels(rng):
     assert all((np.diff(index) > 0).all() for index in advance.index)
 
 
+def test_a_sum_in_another_order_is_that_of_dense_kernels(rng):
+    K, observed, _ = data(20, 3)
+    order, ridge, eta = rng.permutation(20), rng.random(20), np.array([1.0, 0.5, 2.0])
+    stack = KernelStack.of(KernelViews.from_dense(K, observed=observed))
+    wanted = np.tensordot(eta, slow.masked(K, observed), 1)[np.ix_(order, order)] + np.diag(ridge)
+    np.testing.assert_allclose(stack.ordered_sum(eta, order, ridge).K, wanted, rtol=1e-13)
+
+
 def test_a_part_of_the_samples_is_a_part_of_the_sums():
     K, observed, _ = data(20, 3)
     some = np.array([1, 4, 5, 11, 19])

@@ -73,7 +73,7 @@ class MachineProblem(NamedTuple):
         scores = self.stack.scores(self.eta, z)
         largest = float((self.stack.squares @ self.eta).max(initial=0.0))
         floor = 1e-15 * float(np.abs(self.box.t).max(initial=0.0) + largest * np.abs(z).sum())
-        return stretch_machine(self.box, z, scores, floor, np.inf, 0)
+        return stretch_machine(self.box, z, scores, floor)
 
     def rounding(self, half_width: float) -> Array:
         """``J`` that rounds kinks over residuals of width twice `half_width`."""

@@ -116,7 +116,7 @@ def _point(problem: Problem, eta: Array, kernel: Sum, machine: Machine) -> Point
     """What `machine` at `eta` says, its ``K z`` computed from the kernels of the views."""
     box = problem.box
     R, q = problem.stack.products(machine.z)
-    machine = evaluate_machine(box, machine.z, R @ eta, machine.violation, machine.n_steps)
+    machine = evaluate_machine(box, machine.z, R @ eta, machine.n_steps)
     kappa, vertex, price = problem.region.highest(q)
     linear = box.linear(machine.z)
     # z scaled towards zero stays in the box, and may give the better bound

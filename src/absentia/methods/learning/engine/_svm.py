@@ -65,12 +65,12 @@ class Box(NamedTuple):
         rest = self.t - f
         return np.maximum(np.maximum(self.hi * (rest - self.eps), self.lo * (rest + self.eps)), 0.0)
 
-    def free(self, z: Array, margin: float = 1e-9) -> Array:
+    def free(self, z: Array) -> Array:
         """Positions of coefficients strictly inside their box (and, with `eps`, off zero).
 
         The box may be far wider than any coefficient, so what is near its edge is measured by both.
         """
-        width = margin * np.minimum(self.hi - self.lo, np.abs(z).max(initial=0.0))
+        width = 1e-9 * np.minimum(self.hi - self.lo, np.abs(z).max(initial=0.0))
         inside = (z > self.lo + width) & (z < self.hi - width)
         if self.eps > 0:
             inside &= np.abs(z) > width
@@ -135,14 +135,13 @@ class Box(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """A solved dual: coefficients, ``K z``, bias, both objectives, and how the solver ended."""
+    """A solved dual: coefficients, ``K z``, bias, both objectives, and how many steps that took."""
 
     z: Array
     scores: Array  # K z, without the bias
     bias: float
     primal: float
     dual: float
-    violation: float  # of the optimality conditions: largest ascent of a pair
     n_steps: int
 
     @property
@@ -174,10 +173,10 @@ def fit_machine(
     while True:
         left = most - machine.n_steps
         z = z.copy()
-        violation, steps = _ascend_pairs(K, diagonal, flat, box, z, machine.scores, aim, left)
+        steps = _ascend_pairs(K, diagonal, flat, box, z, machine.scores, aim, left)
         # what rounding leaves of a gradient
         floor = 1e-15 * float(np.abs(box.t).max() + largest * np.abs(z).sum())
-        machine = stretch_machine(box, z, product(K, z), floor, violation, machine.n_steps + steps)
+        machine = stretch_machine(box, z, product(K, z), floor, machine.n_steps + steps)
         z, wanted = machine.z, tol * abs(machine.primal)
         if machine.gap <= wanted or aim <= floor or machine.n_steps >= most:
             return machine
@@ -192,26 +191,22 @@ def _first_aim(box: Box, machine: Machine, tol: float) -> float:
     return min(2 * tol * abs(machine.primal) / weight, largest) if weight > 0 else largest
 
 
-def stretch_machine(
-    box: Box, z: Array, scores: Array, floor: float, violation: float, steps: int
-) -> Machine:
+def stretch_machine(box: Box, z: Array, scores: Array, floor: float, steps: int = 0) -> Machine:
     """The machine at `z`, or at a multiple of it where that has the smaller gap."""
-    machine = evaluate_machine(box, z, scores, violation, steps)
+    machine = evaluate_machine(box, z, scores, steps)
     factor = box.stretch(z, scores, 8 * floor)
     if factor == 1:
         return machine
-    longer = evaluate_machine(box, factor * z, factor * scores, violation, steps)
+    longer = evaluate_machine(box, factor * z, factor * scores, steps)
     return min(machine, longer, key=lambda candidate: candidate.gap)
 
 
-def evaluate_machine(
-    box: Box, z: Array, scores: Array, violation: float = np.inf, steps: int = 0
-) -> Machine:
+def evaluate_machine(box: Box, z: Array, scores: Array, steps: int = 0) -> Machine:
     """The machine with coefficients `z` and ``K z = scores``: its bias and both objectives."""
     bias = box.best_bias(scores)
     norm = float(z @ scores)
     primal = norm / 2 + float(box.losses(scores + bias).sum())
-    return Machine(z, scores, bias, primal, box.linear(z) - norm / 2, violation, steps)
+    return Machine(z, scores, bias, primal, box.linear(z) - norm / 2, steps)
 
 
 def rounding_error(box: Box, machine: Machine, largest: float) -> float:
@@ -237,52 +232,48 @@ def product(A: Array, x: Array) -> Array:
 
 def _ascend_pairs(
     K: Array, diagonal: Array, flat: float, box: Box, z: Array, scores: Array, tol: float, max_steps: int
-) -> tuple[float, int]:
-    """Move pairs until none ascends by more than `tol`: the most that one does, and how many moved.
+) -> int:
+    """Move pairs until none ascends by more than `tol`; how many moved.
 
     `z`, with ``K z = scores``, changes in place.  Curvatures below `flat` count as that.
     """
-    eps, gradient, steps = box.eps, box.t - scores, 0
-    # of the objective if a sample moves up, or down; infinite if it cannot
-    rising = np.where(z >= box.hi, -np.inf, gradient - np.where(z >= 0, eps, -eps))
-    falling = np.where(z <= box.lo, np.inf, gradient - np.where(z > 0, eps, -eps))
-    gain, curvature = np.empty((2, len(z)))
-    lo, hi, own = (
-        box.lo.tolist(),
-        box.hi.tolist(),
-        diagonal.tolist(),
-    )  # single numbers come faster from lists
+    eps, n_steps, half = box.eps, 0, diagonal / 2
+    # the gradient; of the objective if a sample moves up, or down; infinite if it cannot
+    slopes = np.tile(box.t - scores, (3, 1))
+    gradient, rising, falling = slopes
+    rising[:] = np.where(z >= box.hi, -np.inf, gradient - np.where(z >= 0, eps, -eps))
+    falling[:] = np.where(z <= box.lo, np.inf, gradient - np.where(z > 0, eps, -eps))
+    gain, curvature = np.empty((2, len(z)))  # the curvature by half
+    largest, least = np.maximum.reduce, np.minimum.reduce
+    lo, hi, own = box.lo.tolist(), box.hi.tolist(), half.tolist()  # quicker one by one than out of arrays
     while True:
-        highest = float(rising.max())
-        violation = highest - float(falling.min())
-        if violation <= tol or steps >= max_steps:
-            return violation, steps
+        highest = float(largest(rising))
+        if highest - float(least(falling)) <= tol or n_steps >= max_steps:
+            return n_steps
         # of those that rounding alone sets apart, the first
         i = int((rising >= highest - 1e-14 * abs(highest)).argmax())
         highest = float(rising[i])  # so that nobody is paired with itself
-        np.multiply(K[i], -2.0, out=curvature, dtype=np.float64)
-        curvature += diagonal
+        np.subtract(half, K[i], out=curvature, dtype=np.float64)
         curvature += own[i]
-        np.maximum(curvature, flat, out=curvature)
+        np.maximum(curvature, flat / 2, out=curvature)
         np.subtract(highest, falling, out=gain)
         np.maximum(gain, 0.0, out=gain)
         gain *= gain
         gain /= curvature
-        j = int((gain >= (1 - 1e-12) * gain.max()).argmax())
+        j = int((gain >= (1 - 1e-12) * largest(gain)).argmax())
         # a step ends at a bound, or at the kink of |z|
         z_i, z_j = float(z[i]), float(z[j])
         end_i = 0.0 if eps > 0 and z_i < 0 else hi[i]
         end_j = 0.0 if eps > 0 and z_j > 0 else lo[j]
-        delta = min((highest - float(falling[j])) / float(curvature[j]), end_i - z_i, z_j - end_j)
+        free = (highest - float(falling[j])) / (2 * float(curvature[j]))
+        delta = min(free, end_i - z_i, z_j - end_j)
         z[i] = end_i if delta >= end_i - z_i else z_i + delta
         z[j] = end_j if delta >= z_j - end_j else z_j - delta
         change = np.subtract(K[i], K[j], out=curvature, dtype=np.float64)
         change *= delta
-        gradient -= change
-        rising -= change
-        falling -= change
+        slopes -= change
         for k in (i, j):
             z_k, slope = float(z[k]), float(gradient[k])
             rising[k] = -np.inf if z_k >= hi[k] else slope - (eps if z_k >= 0 else -eps)
             falling[k] = np.inf if z_k <= lo[k] else slope - (eps if z_k > 0 else -eps)
-        steps += 1
+        n_steps += 1
