@@ -185,3 +185,48 @@ def test_killed_for_good_it_goes_on(place, blocks):
     assert predict(place, "factors.absentia", "big", "unkilled.csv", "--force").returncode == 0
     assert (place / "killed.csv").read_bytes() == (place / "unkilled.csv").read_bytes()
     (place / "killed.csv").unlink()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="kills")
+@pytest.mark.parametrize(("kind", "chunks"), [("scores-*.done", 2), ("scores-*.done", 13), ("lines", 4)])
+def test_killed_for_good_while_workers_make_scores_it_goes_on(place, kind, chunks):
+    """kill -9 of the calling process once so many chunks or blocks are there; with workers again it ends."""
+    pytest.importorskip("distributed")
+    script = (
+        "import sys, time; from absentia.app.cli import _main, _predict; _predict._MAX_ROWS = 20\n"
+        "from absentia.data import ChunkedTable\n"
+        "def slow(true):\n"
+        "    def f(*a, **more):\n"
+        "        for x in true(*a, **more):\n"
+        "            yield x\n"
+        "            time.sleep(0.2)\n"
+        "    return f\n"
+        "ChunkedTable.fill, _predict._by_block = slow(ChunkedTable.fill), slow(_predict._by_block)\n"
+        "sys.argv[1:] = ['predict', 'factors.absentia', 'big', '--dask', 'local:2', '-o', 'workers.csv']\n"
+        "sys.exit(_main.main())"
+    )
+    kept, output = place / ".workers.csv.unfinished", place / "workers.csv"
+
+    def count():
+        ends = b"\n" if kind == "lines" else b"."
+        return sum(file.read_bytes().count(ends) for file in kept.glob(kind))
+
+    process = subprocess.Popen([sys.executable, "-c", script], cwd=place, env=os.environ)
+    deadline = time.monotonic() + 120
+    while count() < chunks:
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not output.exists()
+    made, wanted = count(), place / "alone.csv"
+    result = predict(place, "factors.absentia", "big", output.name, "--dask", "local:2")
+    assert result.returncode == 0, result.stderr
+    assert "gone on" in result.stdout
+    assert made >= chunks
+    assert not kept.exists()
+    assert predict(place, "factors.absentia", "big", wanted.name, "--force").returncode == 0
+    assert output.read_bytes() == wanted.read_bytes()
+    output.unlink()
