@@ -9,6 +9,7 @@ from absentia.core._completed import (
     Completed,
     CompletedSide,
     center_operator,
+    get_factor_rows,
     get_factors,
     has_factors,
     measure_spread,

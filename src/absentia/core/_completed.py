@@ -149,7 +149,7 @@ class Completed:
 class _Factors(NamedTuple):
     """A square kernel is ``Phi Phi' + diag(own)``; None: nothing is added to the diagonal."""
 
-    Phi: Array
+    Phi: Any
     own: Array | None = None
 
 
@@ -177,7 +177,8 @@ def get_factors(operator: Operator) -> _Factors:
     if isinstance(operator, LowRankPlusDiagonal):
         return _Factors(operator.W, operator.d)
     if isinstance(operator, Completed):
-        return _completed_factors(operator)
+        Phi, own = get_factor_rows(operator)
+        return _Factors(Phi[np.arange(operator.shape[0])] if own is not None else Phi, own)
     assert isinstance(operator, Gram)
     return _Factors(operator.left)
 
@@ -186,12 +187,41 @@ def _is_square_gram(operator: Operator) -> bool:
     return isinstance(operator, Gram) and operator.left is operator.right
 
 
-def _completed_factors(K: Completed) -> _Factors:
-    """Filled samples lie along axes ``Phi' C``, which ``G = Phi Phi' C`` tells, and beyond them.
+@dataclass(frozen=True)
+class _CompletedRows:
+    """Factors of a completed kernel, rows of which are made when they are asked for."""
+
+    side: CompletedSide
+    Phi: Array  # of the known samples
+    axes: Array  # what takes W of the filled ones to factors
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.side.size, self.axes.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        return self.Phi.dtype
+
+    def __getitem__(self, rows: Array) -> Array:
+        side, known = self.side.take(rows)
+        factors = np.zeros((len(rows), self.axes.shape[1]), self.dtype)
+        factors[side.known, : self.Phi.shape[1]] = self.Phi[known]
+        factors[side.filled] = side.W @ self.axes
+        return factors
+
+
+def get_factor_rows(operator: Operator) -> _Factors:
+    """The same as :func:`get_factors`; Phi of a completed kernel makes ``Phi[rows]`` when it is asked for.
+
+    Filled samples lie along axes ``Phi' C``, which ``G = Phi Phi' C`` tells, and beyond them.
 
     What `E` has more than these axes is of the filled samples alone.  Good to some 1e-8 of the largest
     value where factors are nearly dependent.
     """
+    if not isinstance(operator, Completed):
+        return get_factors(operator)
+    K = operator
     assert isinstance(K.Q, Gram)
     side, Phi = K.rows, K.Q.left
     if not len(side.filled):
@@ -202,12 +232,8 @@ def _completed_factors(K: Completed) -> _Factors:
     axes = inverse @ thin_gram(Phi, side.G)
     beyond, more = np.linalg.eigh(K.E - axes.T @ axes)
     extra = beyond > 1e-8 * max(float(np.trace(K.E)), 1e-300)
-    width = Phi.shape[1]
-    full = np.zeros((side.size, width + int(extra.sum())), dtype=Phi.dtype)
-    full[side.known, :width] = Phi
-    full[side.filled, :width] = side.W @ axes.T
-    full[side.filled, width:] = side.W @ (more[:, extra] * np.sqrt(beyond[extra]))
-    return _Factors(full, np.maximum(np.asarray(K.own.diagonal()), 0.0))
+    axes = np.hstack([axes.T, more[:, extra] * np.sqrt(beyond[extra])])
+    return _Factors(_CompletedRows(side, Phi, axes), np.maximum(np.asarray(K.own.diagonal()), 0.0))
 
 
 # ------------------------------------------------------------------------------- kernels about their mean

@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from absentia.core import Array, Completed, Gram, Operator, get_factors
+from absentia.core import Array, Completed, Gram, Operator, get_factor_rows
 from absentia.data import (
     KernelViews,
     Presence,
@@ -301,8 +301,8 @@ def _kernels_from_factors(
 def _factor_arrays(data: KernelViews) -> dict[str, Array | Pieces]:
     """Factors of all views over all samples, NaN where absent."""
     arrays: dict[str, Array | Pieces] = {}
-    pairs = {name: get_factors(data.operator(name)) for name in data.names}
-    blocks = {name: Phi if Phi.shape[1] else np.zeros((len(Phi), 1)) for name, (Phi, _) in pairs.items()}
+    pairs = {name: get_factor_rows(data.operator(name)) for name in data.names}
+    blocks = {v: Phi if Phi.shape[1] else np.zeros((Phi.shape[0], 1)) for v, (Phi, _) in pairs.items()}
     factors = Views(data.ids, data.names, data.observed, blocks)
     for (name, (_, own)), has in zip(pairs.items(), data.observed.T, strict=True):
         arrays[_PHI + name] = _view_pieces(factors, name)._replace(compress=False)

@@ -27,7 +27,7 @@ def test_leave_one_out_in_closed_form_is_leaving_one_out(rng):
     axes, squares = cvkt_ridge._principal_axes(centered)
     Phi = np.linalg.cholesky(K + 1e-9 * np.eye(len(K)))
     ridges = [0.03, 1.0, 40.0]
-    quick = cvkt_ridge._loo_errors(centered @ axes, squares, Phi - Phi.mean(axis=0), ridges)
+    quick = cvkt_ridge.loo_errors(centered @ axes, squares, Phi - Phi.mean(axis=0), ridges) / len(K)
     S, everyone = Psi @ Psi.T, np.arange(len(K))
     refitted = [slow.leave_one_out_error(S, Phi @ Phi.T, everyone, ridge) for ridge in ridges]
     np.testing.assert_allclose(quick, refitted, rtol=1e-10)
@@ -56,7 +56,7 @@ def test_views_that_say_nothing_get_a_large_penalty_and_the_mean():
 def test_of_penalties_that_are_as_good_the_largest_is_taken(rng):
     Y = np.linalg.qr(rng.normal(size=(20, 4)))[0]
     Y -= Y.mean(axis=0)
-    assert cvkt_ridge._select_ridge(Y, np.sum(Y * Y, axis=0), np.zeros((20, 3))) == cvkt_ridge._GRID[-1]
+    assert cvkt_ridge._select_ridge(Y, np.sum(Y * Y, axis=0), np.zeros((20, 3))) == cvkt_ridge.RIDGES[-1]
 
 
 @pytest.mark.slow_params("heldout-None")

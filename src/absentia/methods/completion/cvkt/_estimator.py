@@ -29,6 +29,8 @@ whose penalty leave-one-out selects in closed form.  That is the default.
 ``"descent"``          the paper's; ``_descent``
 =====================  =========================================================================
 
+Of many samples that are given by thin factors ``"ridge"`` learns from sums over blocks (``_sums``).
+
 Notation
 --------
 ==========  ===============================  ===============================================
@@ -94,6 +96,7 @@ from absentia.methods.completion.cvkt._ridge import (
     TransferData,
     TransferRound,
 )
+from absentia.methods.completion.cvkt._sums import FactorRegression, suits_sums
 
 #: Numbers of rounds that are tried, each with these shares of the first round's ridge in later ones.
 _PATH, _EASINGS = (1, 2, 3, 4, 6, 8), (1.0, 0.5)
@@ -211,9 +214,11 @@ class CVKT(SubspaceCompleter):
 
     def _learn(
         self, X: KernelViews, ridges: Array | None = None
-    ) -> tuple[CrossViewRegression, list[Coordinates], Array]:
+    ) -> tuple[CrossViewRegression | FactorRegression, list[Coordinates], Array]:
         """The model, the samples' coordinates, and the ridges of the first round; NaN: nothing to learn."""
         options = self._options(self.easing_)
+        if self._has_sums:
+            return FactorRegression.fit(X, self.ridge, self.rounds_, self.easing_, ridges)
         rounds = TransferData.of(X, self._landmarks).rounds(options, selected=ridges)
         last, refills = next(rounds), list[Any]()
         ridges = np.array([t.ridge if t.axes.shape[1] else np.nan for t in last.transfers])
@@ -221,6 +226,16 @@ class CVKT(SubspaceCompleter):
             refills.append(last.refills)
             last = next(rounds)
         return *CrossViewRegression.of_round(last, refills, keep=self._keep), ridges
+
+    @property
+    def _has_sums(self) -> bool:
+        """Whether it learns from sums over blocks: of many samples, all of whose factors are features."""
+        plain = self.solver == "ridge" and self._keep and all(P is None for P in self._landmarks)
+        return plain and suits_sums(self._training_kernels)
+
+    @property
+    def _linear_rows(self) -> bool:  # type: ignore[override]
+        return self.solver == "descent" or not self._has_sums
 
     @cached_property
     def _learned(self) -> Any:

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import scipy.linalg
@@ -47,10 +47,10 @@ from absentia.methods.completion.cvkt._features import (
 )
 
 #: What leave-one-out selects from, in units of the mean eigenvalue: half decades.
-_GRID = np.logspace(-4, 2, 13)
+RIDGES = np.logspace(-4, 2, 13)
 #: With less of a ridge than that, in units of the mean eigenvalue, solving would lose too many digits.
 _MIN_SOLVE_RIDGE = 1e-5
-_ANY_LENGTH = 1e300
+ANY_LENGTH = 1e300
 
 
 class RidgeOptions(NamedTuple):
@@ -71,35 +71,45 @@ def _principal_axes(Psi: Array) -> tuple[Array, Array]:
     if not min(n, m):
         return np.zeros((m, 0)), np.zeros(0)
     squares, V = eigh(Psi.T @ Psi if m <= n else Psi @ Psi.T)
-    positive = squares > max(n, m) * np.finfo(np.float64).eps * max(squares[-1], 0.0)
-    squares, V = squares[positive], V[:, positive]
+    squares, V = take_positive(squares, V, n, m)
     return V if m <= n else Psi.T @ (V / np.sqrt(squares)), squares
 
 
-def _loo_errors(Y: Array, squares: Array, Phi: Array, ridges: Iterable[float]) -> Array:
-    """Mean squared error in feature space of predicting each sample from all others, in closed form.
+def take_positive(squares: Array, V: Array, n: int, m: int) -> tuple[Array, Array]:
+    """Of the eigenvalues (ascending) and -vectors of products of n x m features what is no rounding."""
+    positive = squares > max(n, m) * np.finfo(np.float64).eps * max(squares[-1], 0.0)
+    return squares[positive], V[:, positive]
+
+
+def loo_errors(
+    Y: Array, squares: Array, Phi: Array, ridges: Iterable[float], n: int | None = None, cross: Any = None
+) -> Array:
+    """Sums of squared errors in feature space of predicting each sample from all others, in closed form.
 
     With H the ridge's hat matrix, intercept included, the error at t is
-    ``[(I - H) Phi Phi' (I - H)']_tt / (1 - H_tt)^2``; the rows of `Y` and `Phi` are centred.
+    ``[(I - H) Phi Phi' (I - H)']_tt / (1 - H_tt)^2``; the rows of `Y` and `Phi` are centred, and all `n`
+    that were learned from, unless ``cross``, their ``Y' Phi``, comes with them.
     """
-    errors, cross = [], Y.T @ Phi
+    errors, n, cross = [], n or len(Y), Y.T @ Phi if cross is None else cross
     for ridge in ridges:
         YD = Y / (squares + ridge)
         residual = Phi - YD @ cross
-        left = 1 - 1 / len(Y) - np.einsum("ij,ij->i", YD, Y)
-        errors.append(np.mean(np.einsum("ij,ij->i", residual, residual) / left**2))
+        left = 1 - 1 / n - np.einsum("ij,ij->i", YD, Y)
+        errors.append(np.sum(np.einsum("ij,ij->i", residual, residual) / left**2))
     return np.array(errors)
 
 
-def _select_ridge(Y: Array, squares: Array, Phi: Array) -> float:
-    """The ridge of :data:`_GRID`, in units of the mean eigenvalue, with the least leave-one-out error.
+def least_ridge(errors: Array) -> float:
+    """The ridge of :data:`RIDGES` with the least error; of those within rounding of it the largest."""
+    return float(argmin_key(dict(zip(RIDGES[::-1], errors[::-1], strict=True))))
 
-    Of those within rounding of it the largest.
-    """
+
+def _select_ridge(Y: Array, squares: Array, Phi: Array) -> float:
+    """The ridge, in units of the mean eigenvalue, with the least leave-one-out error."""
     if not len(squares):
-        return float(_GRID[-1])
-    errors = _loo_errors(Y, squares, Phi - Phi.mean(axis=0), _GRID * squares.sum() / len(Y))
-    return float(argmin_key(dict(zip(_GRID[::-1], errors[::-1], strict=True))))
+        return float(RIDGES[-1])
+    errors = loo_errors(Y, squares, Phi - Phi.mean(axis=0), RIDGES * squares.sum() / len(Y))
+    return least_ridge(errors / len(Y))
 
 
 def _aligned_axes(Y: Array, squares: Array, Phi: Array, ridge: float, rank: int) -> tuple[Array, Array]:
@@ -142,7 +152,7 @@ def _axes_by_solving(Psi: Array, ridge: float) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True)
-class _Refill:
+class Refill:
     """What takes features `Psi` of the other views to a view's: ``means[0] + other * (means[1] + ...)``."""
 
     mean: Array  # of Psi
@@ -197,15 +207,15 @@ class _Transfer:
         y = np.where(other[:, None], (Psi - self.mean) @ self.axes, 0.0)
         return np.column_stack([np.ones(len(Psi)), other, y])
 
-    def refill(self) -> _Refill:
+    def refill(self) -> Refill:
         """What gives samples features of the view."""
-        return _Refill(self.mean, self.axes @ self.to_features[2:], self.to_features[:2])
+        return Refill(self.mean, self.axes @ self.to_features[2:], self.to_features[:2])
 
 
 # ------------------------------------------------------------------------------- rounds of all views
 
 
-def _refill_features(refills: Sequence[_Refill], features: Sequence[Array], observed: Array) -> list[Array]:
+def refill_features(refills: Sequence[Refill], features: Sequence[Array], observed: Array) -> list[Array]:
     """Features with those of absent samples replaced by what is transferred."""
     refilled = []
     for v, refill in enumerate(refills):
@@ -227,7 +237,7 @@ class TransferRound:
     transfers: Sequence[_Transfer]
 
     @cached_property
-    def refills(self) -> list[_Refill]:
+    def refills(self) -> list[Refill]:
         """What gives samples the features that the next round starts from."""
         return [transfer.refill() for transfer in self.transfers]
 
@@ -261,7 +271,7 @@ class TransferData:
         later = [options._replace(ridge=options.easing * transfer.ridge) for transfer in first]
         while True:
             yield this
-            features = _refill_features(this.refills, this.features, self.X.observed)
+            features = refill_features(this.refills, this.features, self.X.observed)
             this = TransferRound(self, features, self._learn(features, later))
 
     def _learn(
@@ -284,34 +294,34 @@ class CrossViewRegression:
     """Everything learned: the bases of the views, and how samples get coordinates along them."""
 
     maps: Sequence[FeatureMap]
-    refills: Sequence[Sequence[_Refill]]  # of the rounds before the last
+    refills: Sequence[Sequence[Refill]]  # of the rounds before the last
     transfers: Sequence[_Transfer]  # of the last
-    diagonals: Sequence[_DiagonalRange]
+    diagonals: Sequence[DiagonalRange]
     keep: bool
     bases: Sequence[Basis]
 
     @classmethod
     def of_round(
-        cls, last: TransferRound, refills: Sequence[Sequence[_Refill]] = (), *, keep: bool
+        cls, last: TransferRound, refills: Sequence[Sequence[Refill]] = (), *, keep: bool
     ) -> tuple[Self, list[Coordinates]]:
         """What is learned in a round after others with these `refills`, and the samples' coordinates."""
         data = last.data
         parts = zip(map(data.X.operator, data.X.names), data.maps, last.transfers, strict=True)
         bases = [_make_basis(K, mapping.negative, transfer.weights) for K, mapping, transfer in parts]
-        diagonals = [_DiagonalRange.of(data.X.diagonal(name)) for name in data.X.names]
+        diagonals = [DiagonalRange.of(data.X.diagonal(name)) for name in data.X.names]
         model = cls(data.maps, refills, last.transfers, diagonals, keep, bases)
         return model, model._coordinates(data.X, last.features)
 
     def unshortened(self) -> Self:
         """The same, but that new samples may be longer than any that was seen."""
-        diagonals = [diagonal._replace(largest=_ANY_LENGTH) for diagonal in self.diagonals]
+        diagonals = [diagonal._replace(largest=ANY_LENGTH) for diagonal in self.diagonals]
         return replace(self, diagonals=diagonals)
 
     def coordinates(self, X: KernelViews) -> list[Coordinates]:
         """Coordinates of new samples."""
         features = view_features(X, self.maps)
         for refills in self.refills:
-            features = _refill_features(refills, features, X.observed)
+            features = refill_features(refills, features, X.observed)
         return self._coordinates(X, features)
 
     def _coordinates(self, X: KernelViews, features: Sequence[Array]) -> list[Coordinates]:
@@ -337,7 +347,7 @@ def _make_basis(K: Operator, N: Array, weights: Array) -> Basis:
     return Basis(weights, G, symmetrize(weights.T @ G))
 
 
-class _DiagonalRange(NamedTuple):
+class DiagonalRange(NamedTuple):
     """The median and the largest of the observed kernel values of samples with themselves."""
 
     median: float
