@@ -208,8 +208,9 @@ def _check_views(views: Any, keep: str, n_folds: Any) -> None:
         )
     check_memory(
         _COPIES * 8.0 * views.n_views * float(len(views)) ** 2,
-        f"kernels of {len(views)} samples in {views.n_views} views",
-        "complete fewer samples at a time",
+        f"values are told from whole kernels: those of {len(views)} samples in {views.n_views} views",
+        "complete some of the samples, or kernels (absentia complete without --values), of which factors "
+        "are completed whatever the number of samples",
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from absentia import AbsenceWarning, Views, io, load
+from absentia import CVKT, AbsenceWarning, Views, io, load
 from helpers.command_line import refused, run
 
 pytest.importorskip("pyarrow")
@@ -37,6 +37,12 @@ def folder(tmp_path_factory):
     labels = pd.DataFrame({"id": ids, "y": y, "age": (50 + 5 * common[:, 0]).round(3)})
     labels.to_parquet(folder / "labels.parquet", index=False)
     return folder
+
+
+def refused_at_end(result, *words):
+    """Exit code 2 and one sentence, beside what was said of where features stay."""
+    assert "stay in the Parquet files" in result.stdout
+    refused(result._replace(stdout=""), *words)
 
 
 def fit(folder, *more, labels="labels.parquet:y", model="model.absentia"):
@@ -135,6 +141,18 @@ def test_kernels_are_completed_from_chunks_on_a_cluster_as_without_one(folder, l
     refused(
         run("complete", "big", "-o", "v", "--values", "--dask", "local:1", cwd=folder), "--dask does not"
     )
+
+
+def test_what_takes_whole_kernels_is_refused_of_samples_in_chunks_before_any_work(
+    folder, little_memory, monkeypatch
+):
+    monkeypatch.setenv("ABSENTIA_MEMORY", "3M")
+    values = run("complete", "big", "-o", "values", "--values", cwd=folder)
+    refused_at_end(values, "values are told from whole kernels: those of 240 samples", "without --values")
+    monkeypatch.setattr(CVKT, "fit", None)
+    intervals = run("complete", "big", "-o", "intervals.npz", "--coverage", 0.9, cwd=folder)
+    refused_at_end(intervals, "intervals of all values of 240 samples", "leave out --coverage")
+    assert not list(folder.glob("values*")) + list(folder.glob("intervals*"))
 
 
 @pytest.mark.slow

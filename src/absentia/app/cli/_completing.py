@@ -58,7 +58,7 @@ def run_complete_kernels(
         for note in opened.notes:
             say(escape_text(note))
         with limit_threads(options.threads, len(opened.data)), collect_warnings() as remarks:
-            _check_memory(entry, opened.data)
+            _check_memory(entry, opened.data, options.coverage)
             kernels = _make_kernels(file, opened, options)
             del opened
             completed = _run_completer(completer, kernels, entry.name)
@@ -97,8 +97,14 @@ def _make_kernels(file: Path, opened: files.LoadedData, options: CompleteOptions
     return kernels.repair(options.repair) if options.repair else kernels
 
 
-def _check_memory(entry: Entry, data: Views | KernelViews) -> None:
-    """Refuse, before it begins, a method that forms whole kernels where there is no memory for them."""
+def _check_memory(entry: Entry, data: Views | KernelViews, coverage: float | None) -> None:
+    """Refuse, before it begins, what forms whole kernels where there is no memory for them."""
+    if coverage is not None:
+        check_memory(
+            _COPIES * 2 * 8.0 * data.n_views * float(len(data)) ** 2,
+            f"intervals of all values of {len(data)} samples in {data.n_views} view(s)",
+            "leave out --coverage, or complete fewer samples",
+        )
     whole = isinstance(data, KernelViews) and not all(has_factors(data.operator(v)) for v in data.names)
     if entry.max_samples is None or not (entry.forms_kernels or whole):
         return
@@ -130,11 +136,6 @@ def _calibrate_kernels(
     """Intervals of completed values by hiding, if a coverage is wanted and nobody said stop."""
     if coverage is None or getattr(completer, "status_", None) == Status.STOPPED.value:
         return None
-    check_memory(
-        _COPIES * 2 * 8.0 * kernels.n_views * float(len(kernels)) ** 2,
-        f"intervals of all values of {len(kernels)} samples in {kernels.n_views} view(s)",
-        "leave out --coverage, or complete fewer samples",
-    )
     with step_bar("hiding", _HIDING_FOLDS) as tick:
         how: Any = {"n_rounds": _HIDING_FOLDS, "callback": tick}
         return absentia.calibrate_completer(completer, kernels, prefit=True, **how)
