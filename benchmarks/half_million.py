@@ -6,8 +6,11 @@ FOLDER, unless they are there, then runs
     absentia fit FOLDER/views --labels FOLDER/labels.parquet:y --dask local:2 -o FOLDER/model.absentia
     absentia predict FOLDER/model.absentia FOLDER/views -o FOLDER/predicted.parquet
 
-(with --survival `--labels FOLDER/labels.parquet:time,event`, Cox regression) and prints CPU seconds and
-peak memory (resident, of the largest process) of every kind of process.
+(with --survival `--labels FOLDER/labels.parquet:time,event`, Cox regression), or with --complete METHOD
+
+    absentia complete FOLDER/views --method METHOD --dask local:2 -o FOLDER/completed.npz
+
+and prints CPU seconds and peak memory (resident, of the largest process) of every kind of process.
 """
 
 from __future__ import annotations
@@ -129,6 +132,7 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=WIDTH, help="of each view")
     parser.add_argument("--dask", default="local:2")
     parser.add_argument("--survival", action="store_true", help="times to an event instead of classes")
+    parser.add_argument("--complete", help="instead complete kernels by this method")
     parser.add_argument("--no-report", action="store_true", help="do not judge the fit")
     arguments = parser.parse_args()
     folder, n = arguments.folder, 2_000 if arguments.quick else arguments.samples
@@ -139,10 +143,13 @@ def main() -> None:
     judged = ["--no-report"] if arguments.no_report else []
     columns = "time,event" if arguments.survival else "y"
     labels, dask = f"{folder / 'labels.parquet'}:{columns}", ["--dask", arguments.dask]
-    rows = [
-        run("fit", "fit", views, "--labels", labels, *dask, *judged, "-o", model, "--force"),
-        run("predict", "predict", model, views, *dask, "-o", str(folder / "predicted.parquet"), "--force"),
+    commands = [
+        ["fit", views, "--labels", labels, *dask, *judged, "-o", model],
+        ["predict", model, views, *dask, "-o", str(folder / "predicted.parquet")],
     ]
+    if method := arguments.complete:
+        commands = [["complete", views, "--method", method, *dask, "-o", str(folder / "completed.npz")]]
+    rows = [run(command[0], *command, "--force") for command in commands]
     common.finish(
         "half_million",
         arguments.quick,
