@@ -26,10 +26,10 @@ def evaluate(kernels: KernelViews, covariance: str) -> float:
     return common.enough(lambda: _low_rank.evaluate(problem, noise, point), budget=4.0, most=5)
 
 
-def measure(n: int, covariance: str) -> dict[str, Any]:
+def measure(n: int, covariance: str, max_iter: int) -> dict[str, Any]:
     kernels = common.factor_views(n)
     peak_input = common.peak_rss()
-    options: dict[str, Any] = {"n_components": 20, "dtype": "float32", "tol": 1e-5}
+    options: dict[str, Any] = {"n_components": 20, "dtype": "float32", "tol": 1e-5, "max_iter": max_iter}
     try:
         seconds, mkmc = common.cpu(lambda: MKMC(covariance, **options).fit(kernels))
     except ValueError as error:
@@ -56,16 +56,20 @@ def measure(n: int, covariance: str) -> dict[str, Any]:
 def main() -> None:
     parser = common.parser(__doc__)
     parser.add_argument("--size", type=int)
+    parser.add_argument(
+        "--max-iter", type=int, default=2000, help="of a fit: memory does not grow with more"
+    )
     arguments = parser.parse_args()
     if arguments.part:
         warnings.simplefilter("ignore")
-        print(json.dumps(measure(arguments.size, arguments.part)))
+        print(json.dumps(measure(arguments.size, arguments.part, arguments.max_iter)))
         return
     n = 100_000 if arguments.quick else 1_000_000
+    stop = ["--max-iter", arguments.max_iter]
     rows = [
-        common.child(__file__, "pca", "--size", n // 10),
-        common.child(__file__, "pca", "--size", n),
-        common.child(__file__, "fa", "--size", n),
+        common.child(__file__, "pca", "--size", n // 10, *stop),
+        common.child(__file__, "pca", "--size", n, *stop),
+        common.child(__file__, "fa", "--size", n, *stop),
     ]
     pca = rows[1]
     claims = [
