@@ -8,8 +8,9 @@ in balanced accuracy.  Loss of a rule: the best of these scores, which is known 
 lucky by some points, less that of the method that the rule takes.
 
 Rules: what is recommended, with the priors of methods learned from all sets but the one that is judged
-(the records of ``predict_regret.py`` in --keep, where what is done here is kept too); the best mean of the folds; the best of the methods that
-are shown to be better than the simplest, else the simplest; always the simplest; always the default.
+(the records of ``predict_regret.py`` in --keep, where what is done here is kept too); the best mean of the
+folds; the best of the methods that are shown to be better than the simplest, else the simplest; always the
+simplest; always the default.
 """
 
 import json
