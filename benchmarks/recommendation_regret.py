@@ -8,11 +8,12 @@ in balanced accuracy.  Loss of a rule: the best of these scores, which is known 
 lucky by some points, less that of the method that the rule takes.
 
 Rules: what is recommended, with the priors of methods learned from all sets but the one that is judged
-(the records of ``predict_regret.py`` in --keep); the best mean of the folds; the best of the methods that
-are shown to be better than the simplest, else the simplest; always the simplest; always the default.
+(the records of ``predict_regret.py`` in --keep, where what is done here is kept too); the best mean of the
+folds; the best of the methods that are shown to be better than the simplest, else the simplest; always the
+simplest; always the default.
 """
 
-import tempfile
+import json
 import warnings
 from pathlib import Path
 
@@ -31,22 +32,19 @@ METHODS = ("average", "linear", "cvkt-linear", "fusion-linear", "cvkt-rbf", "cvk
 TABLE = ("classes", "balanced accuracy")
 
 
-def judge(task, prior):
+def judge(task, prior, keep):
     """What the rules take on a half of the samples, and what every method reaches on the other."""
     views, y = task.make()
     train, test = train_test_split(np.arange(len(y)), test_size=0.5, stratify=y, random_state=0)
-    PRIORS[TABLE] = prior
-    with warnings.catch_warnings(action="ignore"), tempfile.TemporaryDirectory() as folder:
+    folder = keep / f"{task.name.replace('/', '-')} compared"
+    with warnings.catch_warnings(action="ignore"):
         data = make_task_data(views[train], y[train])
         study = Study(data, Design(METHODS, repeats=1, cv=5, repeats_of_views=0), folder)
         study.save()
         study.run(study.trials, Pool(1))
+        scores = read_scores(folder / "other half.json", data, views[test], y[test])
+        PRIORS[TABLE] = prior
         results = study.results()
-        scores = {}
-        for method in METHODS:
-            fitted = fit_to_all(data, method, 0)
-            right = np.asarray(fitted.predict(views[test])) == y[test]
-            scores[method] = 100 * balanced_accuracy(y[test], right).value
     advice = results.recommendation
     rules = {
         "recommended": advice.recommended,
@@ -60,6 +58,17 @@ def judge(task, prior):
     return {"set": task.set, "task": task.name, "rules": rules, "scores": scores} | {
         "expected": expected, "gain": gain, "shown": advice.shown,
     }  # fmt: skip
+
+
+def read_scores(file, data, views, y):
+    """Points of balanced accuracy of every method, fitted to `data`, on other samples; they are kept."""
+    if not file.exists():
+        scores = {}
+        for method in METHODS:
+            right = np.asarray(fit_to_all(data, method, 0).predict(views)) == y
+            scores[method] = 100 * balanced_accuracy(y, right).value
+        file.write_text(json.dumps(scores))
+    return json.loads(file.read_text())
 
 
 def print_rules(rows):
@@ -89,7 +98,7 @@ def main():
     rows = []
     for task in small_tasks.tasks(["wine"] if given.quick else None):
         rest = [one for one in found if one[0] != task.set]
-        rows.append(judge(task, learn_prior(rest)))
+        rows.append(judge(task, learn_prior(rest), given.keep))
         rules = rows[-1]["rules"]
         print(f"{len(rows)} {task.name}: takes {rules['recommended']}", flush=True)
     print_rules(rows)

@@ -1,6 +1,8 @@
 """``absentia compare``: from a file to a folder of records, a page and a sentence."""
 
 import json
+import re
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -179,6 +181,11 @@ def test_who_interrupts_is_told_what_is_kept(data, compared, tmp_path, monkeypat
     assert "absentia report" in result.stderr
     again = run("compare", "v.npz", "--labels", "y", "-o", "out", *QUICK, cwd=data)
     assert "8 of 8 trials are kept" in again.stderr
+    assert "of CPU time" not in result.stdout + again.stdout  # nothing is known of it, nothing is to run
+    shutil.copytree(data / "out", tmp_path / "more")
+    more = (*QUICK[:4], 2, *QUICK[5:])
+    again = run("compare", "v.npz", "--labels", "y", "-o", tmp_path / "more", *more, cwd=data)
+    assert re.fullmatch(r"about \S+ \S+ of CPU time, \S+ \S+ on 1 core", again.stdout.splitlines()[-1])
 
 
 def test_list_shows_the_methods_of_every_task():

@@ -230,6 +230,16 @@ def test_scripts_of_kernels_run(task, cohort, tmp_path, monkeypatch):
         ran(script, cohort, task, "kernels.npz", tmp_path, monkeypatch)
 
 
+def test_the_default_is_compared_label_by_label_too():
+    problem = made_data("labels")
+    assert "auto" in problem.task.compared_methods()
+    options = {"methods": ["average", "auto"], "repeats": 1, "cv": 2, "n_jobs": 1}
+    found = absentia.compare(problem.data, problem.y, **options)
+    assert found.table().loc["auto", "failed"] == 0
+    assert 0.5 < found.table().loc["auto", "AUC"] <= 1
+    assert found.recommendation.default == "auto"
+
+
 def test_scripts_decide_as_the_comparison_did():
     problem = made_data("classes")
     costs = {"early": {"late": 10}, "late": {"early": 1}}

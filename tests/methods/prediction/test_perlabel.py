@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import absentia
-from absentia import AverageKernelSVC, EarlyFusionClassifier, PerLabel, ViewKernels
+from absentia import AbsenceWarning, AverageKernelSVC, EarlyFusionClassifier, PerLabel, ViewKernels
 from helpers.comparison_problems import made_problem, made_views, targets
 
 
@@ -64,6 +64,19 @@ def test_too_few_to_learn_from_is_how_frequent_it_is(data):
     assert set(probabilities[:, 1]) == {0.1}
     assert set(probabilities[:, 2]) == {0.5}
     assert len(set(probabilities[:, 0])) > 5
+
+
+def test_samples_without_a_view_and_of_one_group_are_not_enough(data):
+    """Members of the default leave samples out: of both kinds there must be some left."""
+    views, Y = data
+    keep = views.observed.copy()
+    keep[:2] = False  # of the three that have the second label
+    Y = np.column_stack([Y[:, 0], np.arange(60) < 3, np.arange(60) < 20]).astype(float)
+    grouped = views.hide(keep).with_groups(np.minimum(np.arange(60) // 20, 2))
+    with pytest.warns(AbsenceWarning, match="2 sample"):
+        found = PerLabel("auto").fit(grouped, Y)
+    assert [label.classifier is None for label in found.labels_] == [False, True, True]
+    np.testing.assert_allclose(found.predict_proba(views)[:, 1], 3 / 60)
 
 
 def selected(fitted):

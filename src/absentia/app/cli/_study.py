@@ -149,6 +149,8 @@ def run_trials(
     todo = [trial for trial in left.todo if wanted is None or trial.hash in wanted]
     shard = "" if wanted is None else f"; {len(todo)} of them in this shard"
     say(escape_text(left.sentence + shard))
+    if todo and (words := _describe_time(study, todo, pool.jobs)):
+        say(escape_text(words))
     own = {trial.hash for trial in todo}
     for path, why in study.records.damaged.items():
         if path.stem in own:
@@ -179,18 +181,23 @@ def say_how_much(study: Study, jobs: int, retry: bool) -> None:
     """How many trials there are, and how long they take as far as methods have been timed."""
     left = study.outstanding(retry)
     say(escape_text(left.sentence))
-    measured = study.measured_seconds()
-    methods = [trial.key["method"] for trial in left.todo]
-    seconds = sum(measured.get(method, 0.0) for method in methods)
-    unknown = sorted(set(methods) - set(measured))
-    if unknown == sorted(set(methods)) and unknown:
-        say("how long they take is not known before the first trial of each method; nothing was run")
-    else:
-        wall = f"{format_seconds(seconds / jobs)} on {jobs} core{'s' if jobs > 1 else ''}"
-        more = f", and methods that have not been timed ({', '.join(unknown)})" if unknown else ""
-        say(escape_text(f"about {format_seconds(seconds)} of CPU time, {wall}{more}; nothing was run"))
+    words = _describe_time(study, left.todo, jobs)
+    words = words or "how long they take is not known before the first trial of each method"
+    say(escape_text(f"{words}; nothing was run"))
     for name, why in study.design.left_out.items():
         say(escape_text(f"not tried: {name} {why}"))
+
+
+def _describe_time(study: Study, todo: Sequence[Trial], jobs: int) -> str:
+    """What these trials take as far as methods have been timed; nothing if none has."""
+    measured, methods = study.measured_seconds(), [trial.key["method"] for trial in todo]
+    unknown = sorted(set(methods) - set(measured))
+    if unknown and unknown == sorted(set(methods)):
+        return ""
+    seconds = sum(measured.get(method, 0.0) for method in methods)
+    wall = f"{format_seconds(seconds / jobs)} on {jobs} core{'s' if jobs > 1 else ''}"
+    more = f", and methods that have not been timed ({', '.join(unknown)})" if unknown else ""
+    return f"about {format_seconds(seconds)} of CPU time, {wall}{more}"
 
 
 def say_what_to_run(study: Study) -> None:

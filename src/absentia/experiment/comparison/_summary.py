@@ -220,7 +220,7 @@ class ComparisonSummary:
             self.rows,
             self.differences,
             self.expectations,
-            self.data.task.default_method if self.data.kind != "labels" else "",
+            self.data.task.default_method,
         )
 
     def results(self) -> ComparisonResults:

@@ -236,5 +236,5 @@ ENTRIES: tuple[Entry, ...] = (
         "see what only views together tell",
         **_CLASSES,
     ),
-    Entry.average_of_kinds("classifier", "classes", "prediction:AutoClassifier", **_CLASSES),
+    Entry.average_of_kinds("classifier", "classes", "prediction:AutoClassifier", **_BOTH),
 )

@@ -123,7 +123,7 @@ class WeightedMembers(MemberWeights, Composite):
         return share
 
     def _fit_member(self, member: Any, X: Any, y: Array, weight: Array) -> Any:
-        return clone(member).fit(X, y, sample_weight=weight)
+        return member.fit(X, y, sample_weight=weight)
 
     def _predict_member(self, fitted: Any, X: Any) -> Array:
         """What a fitted member says of samples, to be averaged."""
@@ -139,7 +139,10 @@ class WeightedMembers(MemberWeights, Composite):
         report = make_callback(self) or (lambda progress: False)
         self.estimators_, left_out = {}, []
         for number, (name, member) in enumerate(library.items(), start=1):
-            fitted = self.estimators_[name] = self._fit_member(member, X, y, weight)
+            fitted = clone(member)
+            if isinstance(fitted, Composite):  # it would come to the same order
+                fitted._comes_ordered = True
+            self.estimators_[name] = self._fit_member(fitted, X, y, weight)
             told = getattr(fitted, self._left_out_attribute, None)
             tells = told is not None and np.isfinite(told).all()
             left_out.append(told if tells else self._hold_out(member, X, y, weight))
@@ -153,7 +156,7 @@ class WeightedMembers(MemberWeights, Composite):
         values: list[Any] = [None] * len(y)
         with warnings.catch_warnings(action="ignore"):  # the fit to all samples says what is to be said
             for a, b in make_folds(np.arange(len(y)), strata, n_folds, groups=X.groups):
-                part = self._fit_member(member, subset(X, a, a), y[a], weight[a])
+                part = self._fit_member(clone(member), subset(X, a, a), y[a], weight[a])
                 for place, value in zip(b, self._predict_member(part, subset(X, b, a)), strict=True):
                     values[place] = value
         return np.array(values)

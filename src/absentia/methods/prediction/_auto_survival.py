@@ -10,7 +10,6 @@ from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from absentia.core import Array, RandomState, estimator
 from absentia.core.optimize import Callback
@@ -81,7 +80,7 @@ class AutoSurvival(WeightedMembers, SurvivalModel):
     _left_out_attribute = "held_out_risks_"
 
     def _fit_member(self, member: Any, X: Any, y: Array, weight: Array) -> Any:
-        return clone(member).fit(X, y)
+        return member.fit(X, y)
 
     def _strata(self, y: Array) -> Array:
         return y["event"].astype(int)

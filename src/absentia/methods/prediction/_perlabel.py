@@ -9,12 +9,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import Array, Estimator, estimator, serializable
-from absentia.data import KernelViews, Views
+from absentia.data import KernelViews, Views, count_groups
 from absentia.kernels import ViewKernels
 from absentia.methods import catalogue
 from absentia.methods.learning import subset
 
-_MIN_CLASS_SIZE = 3  # samples with and without a label: fewer cannot be held out
+_MIN_CLASS_SIZE = 3  # samples with a view, with and without a label: fewer cannot be held out
 
 
 @serializable
@@ -81,7 +81,10 @@ class PerLabel(Estimator):
         rows = np.flatnonzero(~np.isnan(column))
         y = column[rows].astype(int)
         frequency = float(y.mean()) if len(y) else 0.5
-        if min(y.sum(), (1 - y).sum()) < _MIN_CLASS_SIZE:
+        seen = X.observed[rows].any(axis=1)
+        parts = [rows[seen & (y == k)] for k in (0, 1)]
+        enough = min(map(len, parts)) >= _MIN_CLASS_SIZE
+        if not enough or min(count_groups(X.groups, part) for part in parts) < 2:
             return LabelClassifier(None, rows, frequency)
         classifier = self._make_classifier(X)
         return LabelClassifier(classifier.fit(subset(X, rows, rows), y), rows, frequency)
