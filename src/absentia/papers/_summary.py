@@ -487,17 +487,19 @@ def _observe_friedman_nemenyi(experiment: Experiment, records: Sequence[_Record]
 def _scores(
     experiment: Experiment, records: Sequence[_Record], ranked: Sequence[str], measure: str, by_view: bool
 ) -> np.ndarray:
-    """Data sets x methods, of those data sets that all methods have."""
-    values: dict[tuple[Any, ...], dict[str, list[float]]] = {}
+    """Data sets x methods, means over the repeats that all methods have."""
+    values: dict[tuple[Any, ...], dict[int, dict[str, list[float]]]] = {}
     for record in records:
         key, parts = record["trial"], record["result"]["scores"].get(measure, {})
         for column in experiment.columns_of(key):
             if column.name in ranked:
                 for view, value in parts.items():
                     where = (*(key[factor] for factor in experiment.design), view if by_view else "")
-                    values.setdefault(where, {}).setdefault(column.name, []).append(value)
-    complete = [scores for scores in values.values() if len(scores) == len(ranked)]
-    return np.array([[np.mean(scores[name]) for name in ranked] for scores in complete])
+                    of_repeat = values.setdefault(where, {}).setdefault(key["repeat"], {})
+                    of_repeat.setdefault(column.name, []).append(value)
+    complete = [[one for one in each.values() if len(one) == len(ranked)] for each in values.values()]
+    means = [[[np.mean(one[name]) for name in ranked] for one in each] for each in complete if each]
+    return np.array([np.mean(of_repeats, axis=0) for of_repeats in means])
 
 
 def _observe_ranks(scores: np.ndarray, ranked: Sequence[str], measure: str) -> Iterator[Observed]:
