@@ -2,9 +2,10 @@
 
 A cell has our number with its error, the published one beside it, and how they agree.  Two numbers agree
 if they differ by no more than the last printed digit, or two standard errors of the difference, ours over
-repeats and the printed spread over the paper's.  Nothing is judged in a small run, of fewer than five
-repeats (views of one mask are not draws), or where a row lacks some of the settings that it pools.  Which
-methods of a row are best, and which others cannot be told from them, is marked as papers print.
+repeats and the printed spread over the paper's; where none is printed, or it is over views, ours stands
+for it.  Nothing is judged in a small run, of fewer than five repeats (views of one mask are not draws), or
+where a row lacks some of the settings that it pools.  Which methods of a row are best, and which others
+cannot be told from them, is marked as papers print.
 
 Published numbers are counted by what they are about: methods that the paper proposes, those it compares
 with, baselines, and statistics of tests.
@@ -118,13 +119,19 @@ class _ClaimResult:
     verdict: str
 
 
-def _judge(cell: Cell, better: str, repeats: int) -> str:
-    """Whether our number is the published one, within what either may be off by chance."""
+def _judge(cell: Cell, better: str, experiment: Experiment) -> str:
+    """Whether our number is the published one, within what either may be off by chance.
+
+    Where no spread over repeats is printed, the paper's repeats are taken to differ as ours do.
+    """
     assert cell.published is not None
     assert cell.difference is not None
-    published = cell.published
-    published_error = 0.0 if published.spread is None else published.spread / np.sqrt(repeats)
-    tolerance = max(published.rounding, _AGREEMENT * float(np.hypot(cell.error or 0.0, published_error)))
+    published, error = cell.published, cell.error or 0.0
+    spread = published.spread if experiment.published_spread == "repeats" else None
+    if spread is None:
+        spread = error * np.sqrt(len(cell.values))
+    published_error = spread / np.sqrt(experiment.published_repeats)
+    tolerance = max(published.rounding, _AGREEMENT * float(np.hypot(error, published_error)))
     if abs(cell.difference) <= tolerance:
         return "agrees"
     if better == "neither":
@@ -177,7 +184,7 @@ def _make_row(
             elif reason:
                 verdict = "not comparable"
             else:
-                verdict = _judge(cell, measure.better, experiment.published_repeats)
+                verdict = _judge(cell, measure.better, experiment)
             cell = replace(cell, kind=kind, verdict=verdict, reason=reason)
         cells[column.name] = cell
     return TableRow(name, cells)
