@@ -36,8 +36,11 @@ def current_records(name):
     ]
 
 
-#: Trials whose result another processor's last bits change, by several per cent.
-FOLLOWS_ROUNDING = {("pma-figure2", "one covariance")}
+#: Relative tolerance of trials whose result follows a few random draws: with more than 150 missing entries
+#: each E-step has two or four posterior draws, made in an order that a hash of the matrix decides.  Drawn
+#: on another processor the matrix differs by 1e-11, so order and draws are others; errors of a fold were
+#: then up to 14 % away (40 folds), as from another random_state, and 1e-8 with exact E-steps.
+FOLLOWS_DRAWS = {("pma-figure2", "one covariance"): 0.3}
 NAMES = sorted(path.stem for path in RECORDS.glob("*.jsonl"))
 
 
@@ -61,10 +64,11 @@ def test_a_cheap_trial_of_each_method_gives_its_committed_record_again(name):
         pytest.skip("ABSENTIA_DATA does not have its data")
     cheapest = {}
     for one in sorted(current_records(name), key=lambda one: one["cost"]["cpu"]):
-        if one["cost"]["cpu"] < 0.25 and (name, one["trial"]["method"]) not in FOLLOWS_ROUNDING:
+        if one["cost"]["cpu"] < 0.25:
             cheapest.setdefault((one["trial"]["method"], repr(one["trial"]["parameters"])), one)
     for one in cheapest.values():
         again = perform_trial(one["trial"])["scores"]
+        rtol = FOLLOWS_DRAWS.get((name, one["trial"]["method"]), 1e-3)
         for measure, parts in one["result"]["scores"].items():
             assert again[measure].keys() == parts.keys()
             # of what is counted, one or two samples next to a boundary may go either way on another processor
@@ -73,7 +77,7 @@ def test_a_cheap_trial_of_each_method_gives_its_committed_record_again(name):
             )
             wanted = [np.nan if value is None else value for value in parts.values()]
             found = [np.nan if value is None else value for value in again[measure].values()]
-            np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=counted, err_msg=str(one["trial"]))
+            np.testing.assert_allclose(found, wanted, rtol=rtol, atol=counted, err_msg=str(one["trial"]))
 
 
 def test_a_cell_of_cvkt_table2(data_folder):

@@ -84,6 +84,15 @@ def test_ranks_over_data_sets_and_for_accuracy_over_views_too():
     )
 
 
+def test_a_repeat_that_some_methods_lack_is_not_ranked():
+    """Means over other masks for one method than for another would not be held against each other."""
+    records = list(ranked_records())
+    once = _observe_statistic(experiment("friedman-nemenyi"), records)
+    far = {"CA": {"x": 100.0, "y": 100.0}, "accuracy": {"x": -100.0, "y": -100.0}}
+    again = [record("A", scores=far, data=data, missing=10, repeat=1) for data in ("one", "two")]
+    assert _observe_statistic(experiment("friedman-nemenyi"), records + again) == once
+
+
 def test_told_apart_is_a_difference_above_the_critical_one():
     apart = values(_observe_statistic(experiment("friedman-nemenyi"), list(ranked_records())), "told apart")
     assert apart["accuracy, alpha 0.05", "c"] == 1.0

@@ -55,8 +55,11 @@ def test_verdicts_of_cells(tmp_path):
         (0.1349, 0, "0.14", "higher", 1, "worse here"),
         (0.1349, 0, "0.14", "neither", 1, "differs"),
         (0.1449, 0, "0.14", "neither", 1, "agrees"),
-        (0.20, 0.031, "0.14", "lower", 1, "agrees"),
-        (0.20, 0.029, "0.14", "lower", 1, "worse here"),
+        # without a printed spread the paper's repeats differ as our five: 2 hypot(e, e sqrt(5 / repeats))
+        (0.20, 0.0124, "0.14", "lower", 1, "agrees"),
+        (0.20, 0.0121, "0.14", "lower", 1, "worse here"),
+        (0.20, 0.0214, "0.14", "lower", 5, "agrees"),
+        (0.20, 0.0210, "0.14", "lower", 5, "worse here"),
         (0.20, 0.029, "0.14±0.04", "lower", 4, "agrees"),
         (0.20, 0.01, "0.14±0.04", "lower", 4, "worse here"),
         (0.20, 0, "0.14±0.04", "lower", 1, "agrees"),
@@ -71,7 +74,17 @@ def test_agreement_is_to_the_last_digit_or_within_two_joint_standard_errors(
     column = experiment(tmp_path).columns[0]
     cell = Cell(column, {repeat: [value] for repeat, value in enumerate(values)}, published)
     assert cell.error == pytest.approx(error)
-    assert _judge(cell, better, repeats) == verdict
+    small = replace(experiment(tmp_path), published_repeats=repeats)
+    assert _judge(cell, better, small) == verdict
+
+
+def test_a_printed_spread_over_views_is_none_over_repeats(tmp_path):
+    column = experiment(tmp_path).columns[0]
+    values = {repeat: [0.2 + 0.01 * repeat] for repeat in range(5)}
+    cell = Cell(column, values, Published("0.14±0.04", 0.14, 0.04))
+    small = replace(experiment(tmp_path), published_repeats=1)
+    assert _judge(cell, "lower", small) == "agrees"
+    assert _judge(cell, "lower", replace(small, published_spread="views")) == "worse here"
 
 
 def test_the_error_is_over_repeats_and_views_of_one_mask_are_not_draws(tmp_path):

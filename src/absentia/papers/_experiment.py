@@ -151,7 +151,11 @@ class Comment:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One table or figure; `kinds` has what a published column is (:data:`KINDS`), by its name."""
+    """One table or figure; `kinds` has what a published column is (:data:`KINDS`), by its name.
+
+    `published_spread` says what stands after a printed ±: a deviation over the paper's repeats, or over the
+    views of one mask.
+    """
 
     name: str
     paper: str
@@ -165,6 +169,7 @@ class Experiment:
     repeats: int = 1
     full_repeats: int = 1
     published_repeats: int = 1
+    published_spread: Literal["repeats", "views"] = "repeats"
     row: str = ""
     design: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)

@@ -30,10 +30,11 @@ _RECORDS, _INDEX = "records", "index.md"
 _INTRODUCTION = (
     "Every table and figure of the papers, by one command each: `absentia reproduce NAME`. A number agrees "
     "with the printed one to its last digit or within two standard errors of the difference, the printed "
-    "spread included; otherwise it is better or worse here. It is not comparable where ours has fewer than "
-    "five repeats (views of one mask are not draws) or lacks some settings of its row. What is so by "
-    "definition, or follows from other printed numbers, is not counted. This page and the others are made "
-    "from the records beside them by `absentia reproduce --pages docs/reproduction`."
+    "spread over repeats included, or ours where none is printed; otherwise it is better or worse here. It "
+    "is not comparable where ours has fewer than five repeats (views of one mask are not draws) or lacks "
+    "some settings of its row. What is so by definition, or follows from other printed numbers, is not "
+    "counted. This page and the others are made from the records beside them by `absentia reproduce --pages "
+    "docs/reproduction`."
 )
 _STORED = ("trial", "status", "result", "error")
 _LEAKS = "†"

@@ -2,9 +2,10 @@
 
 A cell has our number with its error, the published one beside it, and how they agree.  Two numbers agree
 if they differ by no more than the last printed digit, or two standard errors of the difference, ours over
-repeats and the printed spread over the paper's.  Nothing is judged in a small run, of fewer than five
-repeats (views of one mask are not draws), or where a row lacks some of the settings that it pools.  Which
-methods of a row are best, and which others cannot be told from them, is marked as papers print.
+repeats and the printed spread over the paper's; where none is printed, or it is over views, ours stands
+for it.  Nothing is judged in a small run, of fewer than five repeats (views of one mask are not draws), or
+where a row lacks some of the settings that it pools.  Which methods of a row are best, and which others
+cannot be told from them, is marked as papers print.
 
 Published numbers are counted by what they are about: methods that the paper proposes, those it compares
 with, baselines, and statistics of tests.
@@ -118,13 +119,19 @@ class _ClaimResult:
     verdict: str
 
 
-def _judge(cell: Cell, better: str, repeats: int) -> str:
-    """Whether our number is the published one, within what either may be off by chance."""
+def _judge(cell: Cell, better: str, experiment: Experiment) -> str:
+    """Whether our number is the published one, within what either may be off by chance.
+
+    Where no spread over repeats is printed, the paper's repeats are taken to differ as ours do.
+    """
     assert cell.published is not None
     assert cell.difference is not None
-    published = cell.published
-    published_error = 0.0 if published.spread is None else published.spread / np.sqrt(repeats)
-    tolerance = max(published.rounding, _AGREEMENT * float(np.hypot(cell.error or 0.0, published_error)))
+    published, error = cell.published, cell.error or 0.0
+    spread = published.spread if experiment.published_spread == "repeats" else None
+    if spread is None:
+        spread = error * np.sqrt(len(cell.values))
+    published_error = spread / np.sqrt(experiment.published_repeats)
+    tolerance = max(published.rounding, _AGREEMENT * float(np.hypot(error, published_error)))
     if abs(cell.difference) <= tolerance:
         return "agrees"
     if better == "neither":
@@ -177,7 +184,7 @@ def _make_row(
             elif reason:
                 verdict = "not comparable"
             else:
-                verdict = _judge(cell, measure.better, experiment.published_repeats)
+                verdict = _judge(cell, measure.better, experiment)
             cell = replace(cell, kind=kind, verdict=verdict, reason=reason)
         cells[column.name] = cell
     return TableRow(name, cells)
@@ -487,17 +494,19 @@ def _observe_friedman_nemenyi(experiment: Experiment, records: Sequence[_Record]
 def _scores(
     experiment: Experiment, records: Sequence[_Record], ranked: Sequence[str], measure: str, by_view: bool
 ) -> np.ndarray:
-    """Data sets x methods, of those data sets that all methods have."""
-    values: dict[tuple[Any, ...], dict[str, list[float]]] = {}
+    """Data sets x methods, means over the repeats that all methods have."""
+    values: dict[tuple[Any, ...], dict[int, dict[str, list[float]]]] = {}
     for record in records:
         key, parts = record["trial"], record["result"]["scores"].get(measure, {})
         for column in experiment.columns_of(key):
             if column.name in ranked:
                 for view, value in parts.items():
                     where = (*(key[factor] for factor in experiment.design), view if by_view else "")
-                    values.setdefault(where, {}).setdefault(column.name, []).append(value)
-    complete = [scores for scores in values.values() if len(scores) == len(ranked)]
-    return np.array([[np.mean(scores[name]) for name in ranked] for scores in complete])
+                    of_repeat = values.setdefault(where, {}).setdefault(key["repeat"], {})
+                    of_repeat.setdefault(column.name, []).append(value)
+    complete = [[one for one in each.values() if len(one) == len(ranked)] for each in values.values()]
+    means = [[[np.mean(one[name]) for name in ranked] for one in each] for each in complete if each]
+    return np.array([np.mean(of_repeats, axis=0) for of_repeats in means])
 
 
 def _observe_ranks(scores: np.ndarray, ranked: Sequence[str], measure: str) -> Iterator[Observed]:

@@ -223,8 +223,8 @@ def _simulated(key: Mapping[str, Any]) -> _Problem:
 def _embryo(key: Mapping[str, Any]) -> _Problem:
     """Samples that have a view, of which the authors' 30 % are hidden in it.
 
-    The other views stay as incomplete as they are, and are not scored; those that none of these samples has
-    are left out.
+    Later repeats hide as many at random.  The other views stay as incomplete as they are, and are not
+    scored; those that none of these samples has are left out.
     """
     data, view = load_benchmark("embryo_kernels"), f"view{key['view']}"
     rows = np.flatnonzero(data.kernels.observed[:, key["view"]])
@@ -232,7 +232,10 @@ def _embryo(key: Mapping[str, Any]) -> _Problem:
     names = [n for n, has in zip(kernels.names, kernels.observed.T, strict=True) if has.any()]
     kernels = kernels.select(names)
     keep = np.ones(kernels.observed.shape, dtype=bool)
-    keep[data.extra[f"holdout_{view}_30"][rows], names.index(view)] = False
+    hidden = data.extra[f"holdout_{view}_30"][rows]
+    if key["repeat"]:
+        hidden = np.random.default_rng([key["seed"], key["repeat"], key["view"]]).permutation(hidden)
+    keep[hidden, names.index(view)] = False
     return _Problem(kernels, keep)
 
 
