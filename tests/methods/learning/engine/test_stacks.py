@@ -21,14 +21,17 @@ from absentia.methods.learning.engine._stacks import _DenseSum, _Response
 from helpers.mkl_problems import data, factors, stack_of
 from reference import amkl as slow
 
+N_IN_PIECES = 200  # samples of which a sum is made in more pieces than one
+assert N_IN_PIECES**2 > module._SUMMED
+
 
 def test_sums_and_products_of_masked_kernels_are_those_of_dense_ones(rng):
-    K, observed, _ = data(70, 5)
+    K, observed, _ = data(N_IN_PIECES, 5)
     observed[:, 2] = True
     dense, stack = slow.masked(K, observed), stack_of(K, observed)
     eta = np.array([0.1, 0.0, 0.5, 1.0, 2.0])
     np.testing.assert_allclose(stack.combine(eta), np.tensordot(eta, dense, 1), rtol=1e-13)
-    z = rng.standard_normal(70) * (rng.random(70) > 0.5)
+    z = rng.standard_normal(N_IN_PIECES) * (rng.random(N_IN_PIECES) > 0.5)
     R, q = stack.products(z)
     np.testing.assert_allclose(R, (dense @ z).T, rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(q, [z @ k @ z for k in dense], rtol=1e-12)
@@ -55,8 +58,9 @@ def test_another_order_of_the_samples_is_that_of_dense_kernels(rng):
 
 
 def test_a_sum_in_another_order_is_that_of_dense_kernels(rng):
-    K, observed, _ = data(20, 3)
-    order, ridge, eta = rng.permutation(20), rng.random(20), np.array([1.0, 0.5, 2.0])
+    n = N_IN_PIECES
+    K, observed, _ = data(n, 3)
+    order, ridge, eta = rng.permutation(n), rng.random(n), np.array([1.0, 0.5, 2.0])
     stack = KernelStack.of(KernelViews.from_dense(K, observed=observed))
     wanted = np.tensordot(eta, slow.masked(K, observed), 1)[np.ix_(order, order)] + np.diag(ridge)
     np.testing.assert_allclose(stack.ordered_sum(eta, order, ridge).K, wanted, rtol=1e-13)

@@ -34,7 +34,8 @@ from absentia.data import KernelViews
 from absentia.methods.learning.engine._linear import fit_linear
 from absentia.methods.learning.engine._svm import Box, Machine, fit_machine, product
 
-_ROWS = 16  # of a kernel added to a sum at a time
+_ROWS = 16  # of a kernel brought into another order at a time
+_SUMMED = 2**15  # numbers of a sum of kernels that are made at a time
 _CHUNK = 2**22  # numbers held at a time for the inner products of kernels
 _FACTOR_CHUNK = 4096  # samples whose factors of all views are held at a time
 _FACTOR_ROWS = 1024  # of one view's factors brought to double precision at a time
@@ -160,13 +161,14 @@ class KernelStack(_StackedViews):
         """``sum_p eta_p K_p``, the samples in another `order` if one is given."""
         total = np.empty((self.n, self.n), dtype=self.dtype)
         used = [p for p in range(len(self)) if eta[p] != 0]
-        for a in range(0, self.n, _ROWS):
-            rows = np.arange(a, min(a + _ROWS, self.n)) if order is None else order[a : a + _ROWS]
+        n_rows = max(_SUMMED // max(self.n, 1), _ROWS)
+        for a in range(0, self.n, n_rows):
+            rows = np.arange(a, min(a + n_rows, self.n)) if order is None else order[a : a + n_rows]
             part = np.zeros((len(rows), self.n), dtype=self.dtype)
             for p in used:
                 self._add_rows(p, rows, eta[p], part)
             # columns while the rows are at hand: several times as quick as all of them afterwards
-            total[a : a + _ROWS] = part if order is None else part.take(order, axis=1, mode="clip")
+            total[a : a + n_rows] = part if order is None else part.take(order, axis=1, mode="clip")
         return total
 
     def _add_rows(self, p: int, rows: Array, weight: float, part: Array) -> None:
@@ -177,7 +179,7 @@ class KernelStack(_StackedViews):
         if len(self.index[p]) == self.n:
             part += values
         else:
-            part[np.ix_(has, self.index[p])] += values
+            part[has[:, None], self.index[p]] += values
 
     def weighted_sum(self, eta: Array) -> _DenseSum:
         """``sum_p eta_p K_p``, for machines to be learned on."""
