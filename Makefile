@@ -86,7 +86,7 @@ docs: $(VENV)/.docs-installed  ## the site, in docs/_build/html: examples are ru
 bench: export BENCH_JSON = $(CURDIR)/bench.jsonl
 bench: $(VENV)/.test-installed  ## the benchmarks, small, into bench.jsonl, and ratios to peers beside the last ones; see docs/benchmarks.md
 	rm -f $(BENCH_JSON)
-	set -e; for b in $$(grep -l __main__ benchmarks/*.py); do echo "== $$b"; $(BIN)/python $$b --quick; done
+	set -e; for b in $$(grep -lE 'common\.parser|"--quick"' $$(grep -l __main__ benchmarks/*.py)); do echo "== $$b"; $(BIN)/python $$b --quick; done
 
 lint: $(VENV)/.test-installed
 	$(BIN)/ruff check .

@@ -16,7 +16,6 @@ folder that ABSENTIA_DATA names.
 
 from __future__ import annotations
 
-import os
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -197,9 +196,7 @@ def main() -> None:
     )
     parser.add_argument("--printed", action="store_true", help="also C-AMKL as printed, for comparison")
     arguments = parser.parse_args()
-    if not os.environ.get("ABSENTIA_DATA"):
-        print("set ABSENTIA_DATA to the folder with the uci_*.npz files; there is nothing to run without")
-        return
+    common.files_folder()
     seeds, shares, sets = arguments.seeds, arguments.shares, arguments.sets
     if arguments.quick:
         seeds, shares, sets = 1, [0.5], ["heart", "sonar"]

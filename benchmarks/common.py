@@ -226,6 +226,15 @@ def parser(doc: str | None) -> argparse.ArgumentParser:
     return found
 
 
+def files_folder() -> Path:
+    """The folder of the benchmark files; a script that cannot do without it ends here, in peace."""
+    folder = os.environ.get("ABSENTIA_DATA")
+    if not folder:
+        print("set ABSENTIA_DATA to the folder with the benchmark files; there is nothing to run without")
+        sys.exit(0)
+    return Path(folder)
+
+
 def environment() -> dict[str, Any]:
     """The machine and the versions."""
     model = platform.processor() or platform.machine()

@@ -269,6 +269,7 @@ def main() -> None:
     parser = common.parser(__doc__)
     parser.add_argument("--masks", type=int, default=N_MASKS, help="of each set of kernels or matrices")
     options = parser.parse_args()
+    common.files_folder()
     n_masks = 1 if options.quick else options.masks
     warnings.simplefilter("ignore")
     rows: list[dict[str, Any]] = []

@@ -11,7 +11,6 @@ files in the folder named by the environment variable ABSENTIA_DATA.
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -99,9 +98,7 @@ def are(truth: KernelViews, done: KernelViews, keep: np.ndarray) -> float:
 
 def main() -> None:
     arguments = common.parser(__doc__).parse_args()
-    if not os.environ.get("ABSENTIA_DATA"):
-        print("set ABSENTIA_DATA to the folder with the benchmark files")
-        return
+    common.files_folder()
     warnings.simplefilter("ignore")
     rows: list[dict[str, Any]] = []
     seconds: list[dict[str, Any]] = []

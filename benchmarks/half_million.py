@@ -19,6 +19,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -127,7 +128,7 @@ def run(name: str, *arguments: str) -> dict[str, float | str]:
 
 def main() -> None:
     parser = common.parser(__doc__)
-    parser.add_argument("folder", type=Path, help="where to")
+    parser.add_argument("folder", nargs="?", type=Path, help="where to; by default a temporary one")
     parser.add_argument("--samples", type=int, default=500_000)
     parser.add_argument("--features", type=int, default=WIDTH, help="of each view")
     parser.add_argument("--dask", default="local:2")
@@ -135,7 +136,8 @@ def main() -> None:
     parser.add_argument("--complete", help="instead complete kernels by this method")
     parser.add_argument("--no-report", action="store_true", help="do not judge the fit")
     arguments = parser.parse_args()
-    folder, n = arguments.folder, 2_000 if arguments.quick else arguments.samples
+    folder = arguments.folder or Path(tempfile.mkdtemp())
+    n = 2_000 if arguments.quick else arguments.samples
     if not (folder / "labels.parquet").exists():
         seconds, _ = common.cpu(lambda: write_data(folder, n, arguments.features))
         print(f"{n} samples written in {seconds:.0f} CPU s")

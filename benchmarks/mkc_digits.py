@@ -12,7 +12,6 @@ variable ABSENTIA_DATA.
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -69,9 +68,7 @@ def measured(data: Any, keep: np.ndarray, name: str, method: Any) -> dict[str, A
 
 def main() -> None:
     arguments = common.parser(__doc__).parse_args()
-    if not os.environ.get("ABSENTIA_DATA"):
-        print("mkc_digits needs files: set ABSENTIA_DATA to the folder that holds them; nothing was run")
-        return
+    common.files_folder()
     warnings.simplefilter("ignore")
     rows, claims = [], []
     for name, levels, methods in PLAN[:1] if arguments.quick else PLAN:

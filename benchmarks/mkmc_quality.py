@@ -7,7 +7,6 @@ demo.  Needs mfeat.npz in the folder named by the environment variable ABSENTIA_
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -30,11 +29,7 @@ METHODS: dict[str, Callable[[], Any]] = {
 
 def main() -> None:
     arguments = common.parser(__doc__).parse_args()
-    if not os.environ.get("ABSENTIA_DATA"):
-        print(
-            "mkmc_quality needs mfeat.npz: set ABSENTIA_DATA to the folder that holds it; nothing was run"
-        )
-        return
+    common.files_folder()
     warnings.simplefilter("ignore")
     data = datasets.load_benchmark("mfeat")
     y = np.asarray(data.target)

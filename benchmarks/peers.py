@@ -9,6 +9,8 @@ the record, and in full the table of docs/performance.md.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
 import sys
@@ -22,15 +24,19 @@ from typing import Any
 import amkl_data
 import common  # before NumPy: one BLAS thread
 import numpy as np
+import pandas as pd
 from amkl_vs_cvxpy import conic, factors, ours
 from kernel_speed import cases
+from predict_cost import make_views
+from sklearn.cluster import KMeans
 from sklearn.datasets import load_breast_cancer
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from absentia import MKLClassifier, PMAImputer
+from absentia import MKLClassifier, PMAImputer, Views, complete_values, embed
 
 RECORDS = common.HERE / "records"
 PAGE = common.DOCS / "performance.md"
@@ -87,7 +93,114 @@ def of_mklpy(quick: bool) -> Iterator[Case]:
         )
 
 
-PEERS = {"sklearn": of_scikit_learn, "cvxpy": of_cvxpy, "MKLpy": of_mklpy}
+def tables_with_gaps(quick: bool) -> tuple[Views, list[pd.DataFrame]]:
+    """Three views of 50 features, 30 % of the cells absent, and the same as frames with rows of NaN."""
+    views, _ = make_views(60 if quick else 300, 3, 50, 2)
+    return views, [pd.DataFrame(table) for table in views.to_dict().values()]
+
+
+def of_mofapy2(quick: bool) -> Iterator[Case]:
+    """Ten factors of views with absent ones; the rest of MOFA is at its defaults."""
+    from mofapy2.run.entry_point import entry_point
+
+    views, frames = tables_with_gaps(quick)
+
+    def theirs() -> None:
+        model = entry_point()
+        model.set_data_matrix([[frame.to_numpy()] for frame in frames])
+        model.set_model_options(factors=10)
+        model.set_train_options(seed=0, quiet=True)
+        model.build(), model.run()
+
+    with_gaps = f"{len(views)} x 3 x 50"
+    yield "mofapy2", f"embed and MOFA, 10 factors, {with_gaps}", lambda: embed(views, 10), silenced(theirs)
+
+
+def of_imml(quick: bool) -> Iterator[Case]:
+    """Absent rows filled in, and clusters."""
+    from imml.cluster import NEMO
+    from imml.impute import MOFAImputer
+
+    views, frames = tables_with_gaps(quick)
+    imputer = silenced(lambda: MOFAImputer(10, random_state=0).fit_transform(frames))
+    yield (
+        "imml",
+        f"complete_values and MOFAImputer, {len(views)} x 3 x 50",
+        lambda: complete_values(views),
+        imputer,
+    )
+    yield (
+        "imml",
+        f"embed with KMeans and NEMO, {len(views)} x 3 x 50",
+        lambda: KMeans(3, n_init=10, random_state=0).fit(embed(views, 10)),
+        lambda: NEMO(3, random_state=0).fit(frames),
+    )
+
+
+def of_gpytorch(quick: bool) -> Iterator[Case]:
+    """What hidden entries are under a Gaussian process whose kernels of rows and of columns are given."""
+    import gpytorch
+    import torch
+
+    torch.set_num_threads(1)
+    n, m = (30, 8) if quick else (150, 20)
+    rng = np.random.default_rng(0)
+    K1, K2 = (rbf_kernel(rng.normal(size=(k, 3))) + 0.1 * np.eye(k) for k in (n, m))
+    rows, columns = (np.linalg.cholesky(K) for K in (K1, K2))
+    M = rows @ rng.normal(size=(n, m)) + rng.normal(size=(n, m)) @ columns.T
+    known = rng.random((n, m)) < 0.8
+    A, B, where = torch.tensor(K1), torch.tensor(K2), torch.tensor(np.argwhere(known))
+
+    class Sum(gpytorch.kernels.Kernel):
+        """Entries covary if they are in the same column, by their rows, or in the same row, by columns."""
+
+        def forward(self, a: Any, b: Any, diag: bool = False, **_: Any) -> Any:
+            (i, j), (r, s) = a.long().T, b.long().T
+            if diag:
+                return A[i, r] * (j == s) + B[j, s] * (i == r)
+            same_row, same_column = i[:, None] == r, j[:, None] == s
+            return A[i[:, None], r] * same_column + B[j[:, None], s] * same_row
+
+    class Process(gpytorch.models.ExactGP):
+        def __init__(self, likelihood: Any) -> None:
+            super().__init__(where.double(), torch.tensor(M[known]), likelihood)
+            self.mean_module, self.covar_module = gpytorch.means.ZeroMean(), Sum()
+
+        def forward(self, x: Any) -> Any:
+            return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
+
+    def theirs() -> np.ndarray:
+        noise = torch.full((len(where),), 1e-6, dtype=torch.float64)
+        model = Process(gpytorch.likelihoods.FixedNoiseGaussianLikelihood(noise)).double().eval()
+        with torch.no_grad(), gpytorch.settings.max_cholesky_size(n * m):  # beyond 800, 1 % off by default
+            return model(torch.tensor(np.argwhere(~known)).double()).mean.numpy()
+
+    def mine() -> np.ndarray:
+        gaps = np.where(known, M, np.nan)
+        return PMAImputer(row_kernel=K1, col_kernel=K2, center=False).fit_transform(gaps)[~known]
+
+    np.testing.assert_allclose(mine(), theirs(), atol=1e-3 * M.std())
+    yield "GPyTorch", f"PMAImputer and ExactGP, kernels given, {n} x {m} with gaps", mine, theirs
+
+
+def silenced(function: Callable[[], Any]) -> Callable[[], Any]:
+    """The call without what it prints."""
+
+    def quiet() -> Any:
+        with contextlib.redirect_stdout(io.StringIO()):
+            return function()
+
+    return quiet
+
+
+PEERS = {
+    "sklearn": of_scikit_learn,
+    "cvxpy": of_cvxpy,
+    "MKLpy": of_mklpy,
+    "mofapy2": of_mofapy2,
+    "imml": of_imml,
+    "gpytorch": of_gpytorch,
+}
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 
 

@@ -9,14 +9,13 @@ reported on others, never on tasks of the same set.  The files are found through
 scikit-learn and made-up cohorts need none.
 """
 
-import os
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import common  # noqa: F401 - before NumPy: one BLAS thread
+import common  # before NumPy: one BLAS thread
 import numpy as np
 from sklearn import datasets as sklearn_datasets
 
@@ -32,7 +31,7 @@ class Task(NamedTuple):
 
 
 def load(name: str) -> dict[str, np.ndarray]:
-    with np.load(Path(os.environ["ABSENTIA_DATA"]) / f"{name}.npz", allow_pickle=False) as data:
+    with np.load(common.files_folder() / f"{name}.npz", allow_pickle=False) as data:
         return dict(data)
 
 

@@ -9,7 +9,6 @@ named by ABSENTIA_DATA.
 
 from __future__ import annotations
 
-import os
 import warnings
 from typing import Any
 
@@ -112,9 +111,7 @@ def differences(X: Views, y: np.ndarray) -> None:
 
 def main() -> None:
     arguments = common.parser(__doc__).parse_args()
-    if not os.environ.get("ABSENTIA_DATA"):
-        print("set ABSENTIA_DATA to the folder with cll_mofaCLL.npz")
-        return
+    common.files_folder()
     X, y = cohort()
     print(f"{len(X)} patients, {y['event'].sum()} deaths", flush=True)
     repeats, rows = 1 if arguments.quick else 5, []
