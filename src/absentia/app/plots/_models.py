@@ -68,9 +68,8 @@ class WeightDisplay(_BarDisplay):
 
     Examples
     --------
-    >>> from absentia import MKLClassifier, ViewKernels, datasets, missingness, plots
+    >>> from absentia import MKLClassifier, ViewKernels, datasets, plots
     >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
-    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
     >>> model = MKLClassifier().fit(ViewKernels().fit_transform(views), y < 5)
     >>> display = plots.WeightDisplay.from_estimator(model)
     """
@@ -107,9 +106,8 @@ class ContributionDisplay(_BarDisplay):
 
     Examples
     --------
-    >>> from absentia import AbsentClassifier, datasets, missingness, plots
+    >>> from absentia import AbsentClassifier, datasets, plots
     >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
-    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
     >>> model = AbsentClassifier().fit(views[:40], y[:40] < 5)
     >>> display = plots.ContributionDisplay.from_estimator(model, views[40:])
     """
@@ -155,9 +153,8 @@ class ImportanceDisplay(Display):
 
     Examples
     --------
-    >>> from absentia import EarlyFusionClassifier, datasets, missingness, plots
+    >>> from absentia import EarlyFusionClassifier, datasets, plots
     >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
-    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
     >>> model = EarlyFusionClassifier("linear").fit(views, y < 5)
     >>> len(plots.ImportanceDisplay.from_estimator(model, n=10).table)
     10
