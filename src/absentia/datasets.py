@@ -413,7 +413,8 @@ def load_benchmark(name: str, folder: str | os.PathLike[str] | None = None) -> B
     Examples
     --------
     >>> from absentia import datasets
-    >>> cll = datasets.load_benchmark("cll")  # doctest: +SKIP
+    >>> datasets.load_benchmark("cll_mofaCLL").views.names
+    ('drugs', 'genomics', 'seahorse', 'protein')
     """
     if name not in BENCHMARKS:
         raise ValueError(f"no benchmark {name!r}; known are {sorted(BENCHMARKS)}")

@@ -57,6 +57,23 @@ def test_strips_show_who_has_what(cohort):
     assert changes == len(views.patterns()[0]) - 1  # samples of a pattern stand together
 
 
+def test_a_strip_has_the_colours_of_its_legend_and_what_is_there_is_dark(cohort):
+    views, y = cohort
+    display = plots.PresenceDisplay.from_views(views, y)
+    image = display.ax_.images[0]
+    strips = image.to_rgba(image.get_array(), norm=True)
+    keys = display.ax_.get_legend()
+    words = [text.get_text() for text in keys.get_texts()]
+    legend = dict(zip(words, (patch.get_facecolor() for patch in keys.get_patches()), strict=True))
+    for strip, present in zip(strips[:-1], views.observed.T, strict=True):
+        assert (strip == legend["present"]).all(axis=1).sum() == present.sum()
+        assert (strip == legend["absent"]).all(axis=1).sum() == (~present).sum()
+    for kind in np.unique(y):
+        assert (strips[-1] == legend[str(kind)]).all(axis=1).sum() == (y == kind).sum()
+    assert sum(legend["present"][:3]) < sum(legend["absent"][:3])
+    assert len(set(legend.values())) == len(legend)
+
+
 def test_patterns_count_samples_by_class(cohort):
     views, y = cohort
     display = plots.PatternDisplay.from_views(views, y, max_patterns=2)

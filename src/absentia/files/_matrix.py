@@ -64,7 +64,12 @@ def read_matrix(path: Path) -> Matrix:
     --------
     >>> from pathlib import Path
     >>> from absentia import io
-    >>> io.read_matrix(Path("table.csv")).values  # doctest: +SKIP
+    >>> path = Path("table.csv")
+    >>> _ = path.write_text("gene,a,b\\nx,1,\\ny,2,3\\nz,4,5\\n")
+    >>> io.read_matrix(path).X
+    array([[ 1., nan],
+           [ 2.,  3.],
+           [ 4.,  5.]])
     """
     path = Path(path)
     with file_errors(path):

@@ -87,7 +87,7 @@ def test_what_cannot_be_told_is_counted_and_complete_data_need_no_reason(tmp_pat
     np.savez(tmp_path / "few.npz", **{f"view_{k}": v for k, v in tables.items()})
     said = run("inspect", tmp_path / "few.npz").stdout
     assert (
-        "why absent: nothing tells it; rows: 0 that could be chance, 1 with too little to tell by" in said
+        "why absent: nothing is shown to tell it; tests: 0 that could be chance, 1 with too little to tell by" in said
     )
 
 
@@ -96,12 +96,12 @@ def test_inspect_lists_what_is_notable_and_counts_the_rest(folder):
     said, rows = run(*command).stdout, json.loads(run(*command, "--json").stdout)["absence"]["rows"]
     notable = [row["from"] for row in rows if row["p corrected"] is not None and row["p corrected"] < 0.05]
     assert 0 < len(notable) < len(rows)
-    table = said[said.index("why absent") :].partition("further rows")[0].splitlines()[2:]
+    table = said[said.index("why absent") :].partition("further tests")[0].splitlines()[2:]
     assert [line.split()[2] for line in table if line.strip()] == notable
     chance = sum(row["AUC"] is not None for row in rows) - len(notable)
     untold = sum(row["AUC"] is None for row in rows)
     few = f", {untold} with too little to tell by" if untold else ""
-    assert f"further rows: {chance} that could be chance{few} (--json" in said
+    assert f"further tests: {chance} that could be chance{few} (--json" in said
 
 
 def test_the_page_of_a_fit_says_why_views_are_absent(folder, tmp_path):

@@ -1,5 +1,8 @@
 """``absentia plot``: pictures without Python."""
 
+import re
+
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -70,6 +73,29 @@ def test_tables_are_drawn(folder, tmp_path):
 def test_what_cannot_be_drawn_is_refused(folder, words, message):
     refused(run("plot", *words, cwd=folder), message)
     assert not (folder / "x.pdf").exists()
+
+
+def test_coverage_is_what_the_calibrated_model_reaches(tmp_path):
+    """Counts by pattern stand in the picture; a model that was not calibrated is refused."""
+    views, y = planted(160)
+    io.write(tmp_path / "old", views[:110])
+    io.write(tmp_path / "new", views[110:])
+    pd.DataFrame({"kind": y}, pd.Index(views.ids, name="id")).to_csv(tmp_path / "labels.csv")
+    fit = ("fit", "old", *LABELS, "--method", "linear")
+    assert run(*fit, "-o", "model.absentia", cwd=tmp_path).returncode == 0
+    assert run(*fit, "-o", "plain.absentia", "--no-report", cwd=tmp_path).returncode == 0
+    draw = ("plot", "coverage", "new", *LABELS, "-o", "coverage.svg", "--coverage", "0.8")
+    said = run(*draw, "--model", "model.absentia", cwd=tmp_path)
+    assert said.returncode == 0, said.stderr
+    drawn = re.findall(r"<!-- (.*?) -->", (tmp_path / "coverage.svg").read_text())  # texts of the picture
+    new = io.read(tmp_path / "new")
+    for pattern, n in zip(*new.patterns(), strict=True):
+        names = " + ".join(np.array(new.names)[pattern])
+        assert f"{names} (n = {n})" in drawn
+    refused(run(*draw, "--force", "--model", "plain.absentia", cwd=tmp_path), "no calibration")
+    refused(
+        run(*draw[:-1], "2", "--force", "--model", "model.absentia", cwd=tmp_path), "--coverage is a number"
+    )
 
 
 def test_labels_follow_the_ids_of_new_samples(folder, tmp_path):

@@ -159,7 +159,7 @@ def _show_absence(absence: Absence) -> None:
     n_untold = int((absence.table["why not"] != "").sum())
     n_chance = len(absence.table) - len(absence.notable) - n_untold
     if n_chance + n_untold:
-        which = "further rows" if table.row_count else "why absent: nothing tells it; rows"
+        which = "further tests" if table.row_count else "why absent: nothing is shown to tell it; tests"
         untold = f", {n_untold} with too little to tell by" if n_untold else ""
         say(f"{which}: {n_chance} that could be chance{untold} (--json has them all)")
     for note in absence.notes:

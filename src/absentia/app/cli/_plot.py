@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import absentia
-from absentia.app._checks import check_ending, check_outputs
+from absentia.app._checks import check_coverage, check_ending, check_outputs
 from absentia.app._terminal import say_paths
 from absentia.app.cli import _flags as flag
-from absentia.app.cli._predict import load_model, read_samples
+from absentia.app.cli._predict import check_calibration, load_model, read_samples
 
 # isort: split
 from cyclopts import Parameter
@@ -32,6 +32,7 @@ Kind = Literal[
     "importance",
     "contributions",
     "calibration",
+    "coverage",
     "survival",
     "plan",
     "comparison",
@@ -57,6 +58,7 @@ def plot(
     labels: flag.Labels = None,
     model: Path | None = None,
     sample: str | None = None,
+    coverage: float = 0.9,
     method: str = "cvkt",
     width: Literal["single", "middle", "double"] | None = None,
     source: flag.LabelledReadOptions = flag.LabelledReadOptions(),  # noqa: B008 - it is frozen
@@ -68,7 +70,8 @@ def plot(
 
     presence, patterns: who has which views. absence: what tells why not. kernels: observed and completed.
     embedding: samples as points. values: a fifth of the cells hidden, filled in, and compared.
-    contributions, calibration: of new samples, --model wanted. survival: --labels FILE:TIME,EVENT; with
+    contributions, calibration, coverage (what prediction sets reach, by pattern): of samples that the model
+    has not seen, --model wanted. survival: --labels FILE:TIME,EVENT; with
     --model by predicted risk.
 
     Parameters
@@ -79,11 +82,14 @@ def plot(
         A model written by absentia fit.
     sample
         The id of the sample whose contributions are drawn, instead of the mean of all.
+    coverage
+        The share of samples whose class, number or time is to be in their sets.
     method
         What completes kernels.
     width
         A journal's column (89 mm), one and a half (120 mm), the page (183 mm); the height follows.
     """
+    check_coverage(coverage)
     check_ending(output, "the output", ".pdf", ".svg", ".png")
     check_outputs([path for path in (data, model) if path is not None], [output], force)
     try:
@@ -91,7 +97,7 @@ def plot(
     except ImportError as error:
         raise ValueError(f'plots need Matplotlib: pip install "absentia[plots]" ({error})') from None
     matplotlib.use("Agg")  # a file is wanted, and there may be no screen
-    _make_display(kind, _Request(data, labels, model, sample, method, source)).save(output, width)
+    _make_display(kind, _Request(data, labels, model, sample, coverage, method, source)).save(output, width)
     say_paths(figure=output)
 
 
@@ -103,6 +109,7 @@ class _Request:
     labels: str | None
     model_path: Path | None
     sample: str | None
+    coverage: float
     method: str
     source: flag.LabelledReadOptions
 
@@ -182,6 +189,14 @@ def _draw_calibration(request: _Request) -> Display:
     return absentia.plots.CalibrationDisplay.from_estimator(*request.of_model, y)
 
 
+def _draw_coverage(request: _Request) -> Display:
+    y, (method, X) = request.wanted_labels(), request.of_model
+    assert request.model_path is not None
+    check_calibration(request.model_path, method)
+    table = method.calibration_.measure_coverage(method, X, y, request.coverage)
+    return absentia.plots.CoverageDisplay(table).plot()
+
+
 def _draw_contributions(request: _Request) -> Display:
     return absentia.plots.ContributionDisplay.from_estimator(*request.of_model, sample=request.sample)
 
@@ -208,6 +223,7 @@ _OTHERS: dict[str, Callable[[_Request], Display]] = {
     "values": _draw_values,
     "contributions": _draw_contributions,
     "calibration": _draw_calibration,
+    "coverage": _draw_coverage,
     "survival": _draw_survival,
     "plan": _draw_plan,
     "critical-difference": _draw_ranks,

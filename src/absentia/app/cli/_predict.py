@@ -81,7 +81,8 @@ def predict(
     from absentia.core import limit_threads
 
     fitted = load_model(model)
-    _check_calibration(model, fitted, coverage)
+    if coverage is not None:
+        check_calibration(model, fitted.classifier)
     source = replace(source, chunks=dask is not None or "auto")
     with flag.start_dask(dask), limit_threads(threads, len(fitted.classifier.ids_)):
         data = read_samples(fitted, new, source, model)
@@ -136,12 +137,12 @@ def _decision_sentences(model: Model) -> list[str]:
     return [f"the class is that with the {words}"] if words else []
 
 
-def _check_calibration(path: Path, model: Model, coverage: float | None) -> None:
-    """Refuse a coverage of a model that has no scores of samples held out."""
-    if coverage is not None and not hasattr(model.classifier, "calibration_"):
+def check_calibration(path: Path, method: Any) -> None:
+    """Refuse to make sets with a model that has no scores of samples held out."""
+    if not hasattr(method, "calibration_"):
         raise ValueError(
-            f"{path}: the model has no calibration, which --coverage wants; fit it again, without --time, "
-            "--no-rows, --no-report and --no-probability"
+            f"{path}: the model has no calibration, which prediction sets want; fit it again, without "
+            "--time, --no-rows, --no-report and --no-probability"
         )
 
 

@@ -68,14 +68,10 @@ class WeightDisplay(_BarDisplay):
 
     Examples
     --------
-    >>> from absentia import datasets, missingness
+    >>> from absentia import MKLClassifier, ViewKernels, datasets, plots
     >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
-    >>> views = views.select(["pixels", "fourier"])
-    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
-    >>> from absentia import MKLClassifier, ViewKernels
-    >>> from absentia.plots import WeightDisplay
     >>> model = MKLClassifier().fit(ViewKernels().fit_transform(views), y < 5)
-    >>> display = WeightDisplay.from_estimator(model)
+    >>> display = plots.WeightDisplay.from_estimator(model)
     """
 
     @classmethod
@@ -110,14 +106,10 @@ class ContributionDisplay(_BarDisplay):
 
     Examples
     --------
-    >>> from absentia import datasets, missingness
+    >>> from absentia import AbsentClassifier, datasets, plots
     >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
-    >>> views = views.select(["pixels", "fourier"])
-    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
-    >>> from absentia import AbsentClassifier
-    >>> from absentia.plots import ContributionDisplay
     >>> model = AbsentClassifier().fit(views[:40], y[:40] < 5)
-    >>> display = ContributionDisplay.from_estimator(model, views[40:])
+    >>> display = plots.ContributionDisplay.from_estimator(model, views[40:])
     """
 
     label: str = "contribution"
@@ -161,14 +153,10 @@ class ImportanceDisplay(Display):
 
     Examples
     --------
-    >>> from absentia import datasets, missingness
+    >>> from absentia import EarlyFusionClassifier, datasets, plots
     >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
-    >>> views = views.select(["pixels", "fourier"])
-    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
-    >>> from absentia import EarlyFusionClassifier
-    >>> from absentia.plots import ImportanceDisplay
     >>> model = EarlyFusionClassifier("linear").fit(views, y < 5)
-    >>> len(ImportanceDisplay.from_estimator(model, n=10).table)
+    >>> len(plots.ImportanceDisplay.from_estimator(model, n=10).table)
     10
     """
 
@@ -203,14 +191,11 @@ class CalibrationDisplay(Display):
 
     Examples
     --------
-    >>> from absentia import datasets, missingness
+    >>> from absentia import EarlyFusionClassifier, datasets, missingness, plots
     >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
-    >>> views = views.select(["pixels", "fourier"])
     >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
-    >>> from absentia import EarlyFusionClassifier
-    >>> from absentia.plots import CalibrationDisplay
     >>> model = EarlyFusionClassifier("linear").fit(views[:30], y[:30] < 5)
-    >>> display = CalibrationDisplay.from_estimator(model, views[30:], y[30:] < 5, n_bins=3)
+    >>> display = plots.CalibrationDisplay.from_estimator(model, views[30:], y[30:] < 5, n_bins=3)
     """
 
     curves: dict[str, Any]
@@ -308,14 +293,11 @@ class CoverageDisplay(Display):
 
     Examples
     --------
-    >>> from absentia import datasets, missingness
+    >>> from absentia import ConformalSets, EarlyFusionClassifier, datasets, missingness, plots
     >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
-    >>> views = views.select(["pixels", "fourier"])
     >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
-    >>> from absentia import ConformalSets, EarlyFusionClassifier
-    >>> from absentia.plots import CoverageDisplay
     >>> sets = ConformalSets(EarlyFusionClassifier("linear")).fit(views[:40], y[:40] < 5)
-    >>> display = CoverageDisplay.from_estimator(sets, views[40:], y[40:] < 5)
+    >>> display = plots.CoverageDisplay.from_estimator(sets, views[40:], y[40:] < 5)
     """
 
     table: Any
@@ -424,16 +406,12 @@ class PlanDisplay(Display):
 
     Examples
     --------
-    >>> from absentia import datasets, missingness
+    >>> from absentia import AbsentClassifier, datasets, inspection, missingness, plots
     >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
-    >>> views = views.select(["pixels", "fourier"])
     >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
-    >>> from absentia import AbsentClassifier, inspection
-    >>> from absentia.plots import PlanDisplay
     >>> model = AbsentClassifier().fit(views[:40], y[:40] < 5)
-    >>> costs = {"pixels": 1, "fourier": 2}
-    >>> plan = inspection.plan(model, views[40:], among=views[:40], costs=costs, budget=5)
-    >>> display = PlanDisplay.from_plan(plan)
+    >>> plan = inspection.plan(model, views[40:], among=views[:40], n_draws=3)
+    >>> display = plots.PlanDisplay.from_plan(plan)
     """
 
     table: Any

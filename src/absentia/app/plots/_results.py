@@ -32,10 +32,10 @@ class ComparisonDisplay(Display):
 
     Examples
     --------
-    >>> from absentia import open_comparison
-    >>> from absentia.plots import ComparisonDisplay
-    >>> display = ComparisonDisplay.from_comparison(open_comparison("compared/"))  # doctest: +SKIP
-    >>> display.save("methods.pdf", width="single")  # doctest: +SKIP
+    >>> from absentia import compare, datasets, plots
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> found = compare(views, y < 5, methods=["average", "linear"], repeats=1, n_jobs=1)
+    >>> display = plots.ComparisonDisplay.from_comparison(found)
     """
 
     table: Any
@@ -152,10 +152,11 @@ class LearningCurveDisplay(Display):
 
     Examples
     --------
-    >>> from absentia import open_comparison
-    >>> from absentia.plots import LearningCurveDisplay
-    >>> display = LearningCurveDisplay.from_comparison(open_comparison("compared/"))  # doctest: +SKIP
-    >>> display.save("curve.pdf", width="single")  # doctest: +SKIP
+    >>> from absentia import compare, datasets, plots
+    >>> views, y = datasets.load_digit_views(n_samples=90, return_X_y=True)
+    >>> how = {"methods": ["average", "linear"], "repeats": 1, "cv": 3, "n_jobs": 1}
+    >>> found = compare(views, y < 5, learning_curve=True, **how)
+    >>> display = plots.LearningCurveDisplay.from_comparison(found)
     """
 
     curve: LearningCurve

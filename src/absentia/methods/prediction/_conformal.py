@@ -353,6 +353,40 @@ class Calibration:
         threshold = self.find_thresholds(groups, coverage) * (1 + TIE_RTOL)  # equal scores are in
         return task.make_regions(task.predict(model, self.hide_down(X, groups)), threshold)
 
+    def measure_coverage(self, model: Any, X: Any, y: Any, coverage: float) -> Any:
+        """The table of :meth:`ConformalSets.coverage_by_pattern`, of the model that was calibrated."""
+        import pandas as pd
+
+        task = _find_task(model)
+        y = task.read_targets(y, X)
+        regions = self.predict_regions(model, X, coverage)
+        judged = Regions(y, *task.judge(regions, y, getattr(model, "classes_", None)), coverage, task.weigh)
+        observed, groups = self.align_observed(X), self.find_groups(X, coverage)
+        counts = dict(zip(*self.select_groups(coverage), strict=True))
+        table = []
+        for pattern in Presence(X.ids, self.names, observed).patterns()[0]:
+            rows = (observed == pattern).all(axis=1)
+            reached, low, high = judged.measure_coverage(rows)
+            group = groups[rows.argmax()]
+            table.append(
+                {
+                    "pattern": self._name_views(pattern),
+                    "n": int(rows.sum()),
+                    "promised": coverage,
+                    "reached": reached,
+                    "low": low,
+                    "high": high,
+                    "size": float(judged.size[rows].mean()),
+                    "vacuous": float(judged.vacuous[rows].mean()),
+                    "calibrated": self._name_views(self.patterns[group // 2]) if self.hides else "all",
+                    "n_calibration": int(counts[group]),
+                }
+            )
+        return pd.DataFrame(table)
+
+    def _name_views(self, pattern: Array) -> str:
+        return " + ".join(np.array(self.names)[pattern]) or "no view"
+
 
 def _hide(X: Any, names: Sequence[str], keep: Array) -> Any:
     """Samples with the views that `keep` (n, V) has of those called `names`."""
@@ -607,10 +641,13 @@ class ConformalSets(Estimator):
     # ------------------------------------------------------------------------------------- new samples
 
     def _predict_regions(self, X: Any, coverage: float | None) -> Array:
+        self._check_fitted_to(X)
+        return self.calibration_.predict_regions(self.estimator_, X, self._find_coverage(coverage))
+
+    def _check_fitted_to(self, X: Any) -> None:
         check_is_fitted(self, "calibration_")
         if not isinstance(X, Presence):
             raise input_error("views", X, type(self).__name__)
-        return self.calibration_.predict_regions(self.estimator_, X, self._find_coverage(coverage))
 
     def _find_coverage(self, coverage: float | None) -> float:
         return self.coverage if coverage is None else coverage
@@ -660,38 +697,8 @@ class ConformalSets(Estimator):
             ``calibrated`` (the views that count) and ``n_calibration``.  Times of which only the beginning
             was seen are weighed as in calibration.
         """
-        import pandas as pd
-
-        task, coverage = _find_task(self.estimator), self._find_coverage(coverage)
-        y = task.read_targets(y, X)
-        judged = task.judge(self._predict_regions(X, coverage), y, getattr(self, "classes_", None))
-        regions = Regions(y, *judged, coverage, task.weigh)
-        observed, groups = self.calibration_.align_observed(X), self.calibration_.find_groups(X, coverage)
-        counts = dict(zip(*self.calibration_.select_groups(coverage), strict=True))
-        table = []
-        for pattern in Presence(X.ids, self.names_in_, observed).patterns()[0]:
-            rows = (observed == pattern).all(axis=1)
-            reached, low, high = regions.measure_coverage(rows)
-            group = groups[rows.argmax()]
-            calibrated = self._name_views(self.calibration_.patterns[group // 2])
-            table.append(
-                {
-                    "pattern": self._name_views(pattern),
-                    "n": int(rows.sum()),
-                    "promised": coverage,
-                    "reached": reached,
-                    "low": low,
-                    "high": high,
-                    "size": float(regions.size[rows].mean()),
-                    "vacuous": float(regions.vacuous[rows].mean()),
-                    "calibrated": "all" if self.by == "none" else calibrated,
-                    "n_calibration": int(counts[group]),
-                }
-            )
-        return pd.DataFrame(table)
-
-    def _name_views(self, pattern: Array) -> str:
-        return " + ".join(np.array(self.names_in_)[pattern]) or "no view"
+        self._check_fitted_to(X)
+        return self.calibration_.measure_coverage(self.estimator_, X, y, self._find_coverage(coverage))
 
 
 def _check_groups(X: Presence, groups: Any) -> Array:

@@ -123,7 +123,8 @@ class Reproduction:
     --------
     >>> from absentia import papers
     >>> experiment = papers.find_experiment("cvkt-table3")
-    >>> done = papers.Reproduction(experiment, "records")  # doctest: +SKIP
+    >>> len(papers.Reproduction(experiment, "records").outstanding())
+    45
     """
 
     def __init__(self, experiment: Experiment, folder: str | os.PathLike[str]) -> None:
