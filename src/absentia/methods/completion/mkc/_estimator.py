@@ -215,23 +215,27 @@ class MKC(Iterative, SubspaceCompleter):
         return np.searchsorted(np.flatnonzero(present), self._samples[present[self._samples]])
 
     def _describe(self, X: KernelViews) -> None:
-        """Fitted attributes, and the coordinates of all missing samples."""
-        samples = self._samples
+        """Fitted attributes."""
         self.weights_ = np.zeros((X.n_views, X.n_views))
         self.weights_[np.ix_(*[np.array(self._views)] * 2)] = self._S
         self.view_scales_ = np.ones(X.n_views)
+        self.view_scales_[self._views] = [view.scale for view in self._kernel_coordinates.values()]
         used = self._model.used_samples(self._point)
         parts = zip(self._kernel_coordinates, used, strict=True)
-        ids = {name: X.ids[np.sort(samples[mask])] for name, mask in parts}
+        ids = {name: X.ids[np.sort(self._samples[mask])] for name, mask in parts}
         self.basis_ = {name: ids[name] for name in X.names if name in ids}
-        self._coordinates = _zero_coordinates(X)
+
+    @cached_property
+    def _coordinates(self) -> list[Coordinates]:  # type: ignore[override]
+        """Of all missing samples, from where the descent ended."""
+        coordinates, samples = _zero_coordinates(self._observed), self._samples
         F = self._model.coordinates(self._point)
         for v, view, f in zip(self._views, self._kernel_coordinates.values(), F, strict=True):
-            self.view_scales_[v] = view.scale
-            y = view.mean_coordinates(len(X), f.shape[1])
-            linked = self._groups[samples] == self._group_of(X.observed[:, v])
+            y = view.mean_coordinates(len(self._observed), f.shape[1])
+            linked = self._groups[samples] == self._group_of(self._observed[:, v])
             y[samples[linked]] = f[linked]
-            self._coordinates[v] = view.to_coordinates(y[~X.observed[:, v]])
+            coordinates[v] = view.to_coordinates(y[~self._observed[:, v]])
+        return coordinates
 
     @cached_property
     def _bases(self) -> list[Basis]:  # type: ignore[override]
@@ -258,7 +262,7 @@ class MKC(Iterative, SubspaceCompleter):
                 "view it lacks; use between='all', variant='ht', or fit_transform on old and new together"
             )
         y, square = self._model.locate_new(self._point, self._S, self._new_rows(X))
-        coordinates = _zero_coordinates(X)
+        coordinates = _zero_coordinates(X.observed)
         for k, (v, view) in enumerate(zip(self._views, self._kernel_coordinates.values(), strict=True)):
             unlinked, absent = self._find_unlinked(X, v), ~X.observed[:, v]
             y[k][unlinked] = view.mean_coordinates(int(unlinked.sum()), y[k].shape[1])
@@ -291,9 +295,9 @@ class MKC(Iterative, SubspaceCompleter):
 # ------------------------------------------------------------------------------------- small pieces
 
 
-def _zero_coordinates(X: KernelViews) -> list[Coordinates]:
+def _zero_coordinates(observed: Array) -> list[Coordinates]:
     """Coordinates without axes, where every absent sample is zero: those of views that nobody has."""
-    return [Coordinates(np.zeros((int(n), 0)), np.zeros(n)) for n in (~X.observed).sum(axis=0)]
+    return [Coordinates(np.zeros((int(n), 0)), np.zeros(n)) for n in (~observed).sum(axis=0)]
 
 
 def _check_views(X: KernelViews) -> None:

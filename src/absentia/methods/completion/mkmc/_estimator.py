@@ -228,7 +228,6 @@ class MKMC(ModelSelection):
         scales = dict(zip(names, form.scales, strict=True))
         self.center_, self.view_scales_ = form.center, np.array([scales[name] for name in X.names])
         self._train, self.model_ = X, model.pad(order[samples], len(X))
-        self.__dict__.pop("_located", None)  # of another fit
 
     @cached_property
     def _located(self) -> tuple[list[ViewMoments], list[Basis], list[Coordinates]]:
