@@ -13,7 +13,7 @@ import numpy as np
 import scipy.linalg
 
 from absentia.core.linalg import squared_distances
-from absentia.methods.matrix._conditional_mean import complete_by_gradients
+from absentia.methods.matrix._inference import complete_by_gradients
 from absentia.methods.matrix._model import KroneckerGaussian, RowKernel
 
 

@@ -24,8 +24,7 @@ from sklearn.preprocessing import StandardScaler
 
 from absentia import PMAClassifier, PMAImputer, datasets
 from absentia.core.linalg import squared_distances
-from absentia.methods.matrix._conditional_mean import conditional_mean, relative_residual
-from absentia.methods.matrix._inference import infer
+from absentia.methods.matrix._inference import _relative_residual, conditional_mean, infer
 from absentia.methods.matrix._model import KroneckerGaussian, RowKernel
 
 
@@ -76,7 +75,7 @@ def precise(n: int) -> list[dict[str, Any]]:
 
     seconds, full = common.cpu(completed)
     model = KroneckerGaussian(RowKernel.from_dense(K1), np.eye(n), K2)
-    left = relative_residual(model, X, full, seen)
+    left = _relative_residual(model, X, full, seen)
     return [{"problem": f"{n} x {n}, to 1e-6", "CPU s": seconds, "relative residual": left}]
 
 

@@ -25,9 +25,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia import PMF, PMAImputer
-from absentia.methods.matrix._conditional_mean import conditional_mean
 from absentia.methods.matrix._estimation import expect_moments, run_em
 from absentia.methods.matrix._holdout import _heldout_curve
+from absentia.methods.matrix._inference import conditional_mean
 from absentia.methods.matrix._model import KroneckerGaussian, RowKernel
 
 Fill = Callable[[np.ndarray], np.ndarray]

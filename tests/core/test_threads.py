@@ -11,7 +11,7 @@ import threadpoolctl
 
 from absentia import MKMC, MKLClassifier, MKLRegressor, PMAImputer
 from absentia.core import _resources as threads
-from absentia.methods.matrix import _plug_in as pma
+from absentia.methods.matrix import _estimation as pma
 from conftest import random_problem
 
 

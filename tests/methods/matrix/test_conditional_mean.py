@@ -5,13 +5,13 @@ import pytest
 
 from absentia import PMAImputer
 from absentia.core.linalg import NotPositiveDefiniteError, squared_distances
-from absentia.methods.matrix import _conditional_mean as module
-from absentia.methods.matrix._conditional_mean import (
+from absentia.methods.matrix import _inference as module
+from absentia.methods.matrix._inference import (
+    _missing_logdet,
+    _relative_residual,
     complete_by_gradients,
     conditional_mean,
-    relative_residual,
 )
-from absentia.methods.matrix._inference import _missing_logdet
 from absentia.methods.matrix._model import KroneckerGaussian
 from helpers.matrices import every_kind, every_seed, kronecker_sum, positive, problem, tight
 from reference import pma as reference
@@ -26,7 +26,7 @@ def test_exact_means_equal_dense_algebra(kind, seed):
     np.testing.assert_array_equal(full[observed], X[observed])
     direct = conditional_mean(model, np.where(observed, X, np.nan), observed)
     np.testing.assert_allclose(direct, full, **tight)
-    assert relative_residual(model, X, direct, observed) < 1e-12
+    assert _relative_residual(model, X, direct, observed) < 1e-12
 
 
 def test_columns_too_many_for_blocks_get_the_diagonal_preconditioner(monkeypatch):

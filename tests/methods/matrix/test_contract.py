@@ -7,8 +7,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from absentia import PMF, PMAImputer, models, testing
 from absentia.methods import matrix
-from absentia.methods.matrix import _conditional_mean as mean
 from absentia.methods.matrix import _estimation as estimation
+from absentia.methods.matrix import _inference as mean
 from helpers.matrix_registry import (
     CHECKED,
     IMPUTERS,

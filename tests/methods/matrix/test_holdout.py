@@ -7,8 +7,12 @@ from sklearn.base import clone
 from absentia import PMF, AbsenceWarning, PMAImputer
 from absentia.methods.matrix import _holdout as module
 from absentia.methods.matrix import _imputer, hold_out
-from absentia.methods.matrix._holdout import _heldout_curve, _rmse, _select_hidden, column_scale
+from absentia.methods.matrix._holdout import _heldout_curve, _select_hidden, column_scale
 from absentia.methods.matrix._imputer import _explain_choice
+
+
+def _rmse(predicted, truth):
+    return np.sqrt(((predicted - truth) ** 2).mean())
 
 
 def mixed_units(n=60, m=6, missing=0.2, seed=0):

@@ -7,7 +7,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from absentia import AbsenceWarning, PMAClassifier, PMAImputer
-from absentia.methods.matrix import _conditional_mean as mean
+from absentia.methods.matrix import _inference as mean
 from helpers.matrices import from_model, kronecker_sum, rbf
 from helpers.matrix_registry import drawn
 from reference import pma as reference

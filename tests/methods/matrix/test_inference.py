@@ -5,7 +5,6 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia import PMAImputer
-from absentia.methods.matrix import _conditional_mean as mean_module
 from absentia.methods.matrix import _inference as inference
 from absentia.methods.matrix._inference import (
     _effective_sample_size,
@@ -29,10 +28,10 @@ from reference import pma as reference
 
 def test_what_conjugate_gradients_do_not_reach_is_said(monkeypatch):
     _, K1, K2, gaps, _ = drawn()
-    monkeypatch.setattr(mean_module, "_MAX_FACTORIZED", 0)
-    hard = mean_module.complete_by_gradients
+    monkeypatch.setattr(inference, "_MAX_FACTORIZED", 0)
+    hard = inference.complete_by_gradients
     monkeypatch.setattr(
-        mean_module, "complete_by_gradients", lambda *a, **k: hard(*a, **(k | {"max_iter": 2}))
+        inference, "complete_by_gradients", lambda *a, **k: hard(*a, **(k | {"max_iter": 2}))
     )
     with pytest.warns(ConvergenceWarning, match="relative residual of .* only"):
         PMAImputer(row_kernel=K1, col_kernel=K2).fit(gaps)
@@ -43,7 +42,7 @@ def test_large_matrices_are_completed_to_a_looser_residual(kind, monkeypatch):
     model, X, observed, S = problem(kind, n=30, m=12)
     expected = reference.condition(S, X, observed)[0]
     monkeypatch.setattr(inference, "_MAX_PRECISE_ENTRIES", 10)
-    monkeypatch.setattr(mean_module, "_MAX_FACTORIZED", 0)
+    monkeypatch.setattr(inference, "_MAX_FACTORIZED", 0)
     full, *_ = inference.infer(model, X, observed, "exact", 0, np.random.default_rng(0))
     error = np.linalg.norm(full - expected) / np.linalg.norm(expected)
     assert 1e-12 < error < (1e-2 if kind == "low rank" else 1e-4)
@@ -55,7 +54,7 @@ def test_posterior_draws_have_the_posterior_mean_and_covariance(monkeypatch):
     Z = draw_posterior(model, X, observed, np.random.default_rng(0), 20_000)[:, ~observed]
     assert np.abs(Z.mean(axis=0) - mean[~observed]).max() < 5 * np.sqrt(covariance.max() / 20_000)
     assert np.abs(np.cov(Z.T) - covariance).max() < 0.05 * covariance.max()
-    monkeypatch.setattr(mean_module, "_MAX_FACTORIZED", 0)
+    monkeypatch.setattr(inference, "_MAX_FACTORIZED", 0)
     sampled = posterior_variance(model, observed, np.random.default_rng(0), 20_000)
     np.testing.assert_allclose(sampled[~observed], np.diagonal(covariance), rtol=0.06)
 

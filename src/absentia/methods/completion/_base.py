@@ -75,7 +75,7 @@ class Completer(TransformerMixin, Estimator, ABC):  # type: ignore[misc]
             _check_psd(X)
             X.warn_of_absence()
             self._warn_of_unlinked(X)
-        self.__dict__.pop("_bases", None)  # of another fit, where they are made when they are asked for
+        self.__dict__ = self.__getstate__()  # without what another fit made on demand
         with limit_threads_if_small(len(X)):
             self._fit_model(X)
         self.names_in_, self.ids_, self._observed = X.names, X.ids, X.observed

@@ -357,6 +357,7 @@ class EMFill(RegularisedCompleter):
         """Find the axes; the scores of the samples that have some view are the data, zero where absent."""
         found = [_find_scores(X.operator(name), self.n_components) for name in X.names]
         self._bases, self._scores = map(list, zip(*found, strict=True))
+        self._combinations: list[Any] = [basis.C for basis in self._bases]
         self.n_components_ = tuple(len(scores.variances) for scores in self._scores)
         with_view, known = X.observed.any(axis=1), self._project_rows(X)
         # a score's variance in the prior is the mean of its view's
@@ -365,9 +366,12 @@ class EMFill(RegularisedCompleter):
         problem = _EMProblem(np.hstack(known)[with_view], X.observed[with_view], self.n_components_, psi)
         return problem, known
 
+    def _make_bases(self, kernels: Sequence[Operator], observed: Array) -> list[Basis]:
+        return [Basis.of(K, C) for K, C in zip(kernels, self._combinations, strict=True)]
+
     def _projections(self) -> list[Array]:
-        pairs = zip(self._bases, self._scores, strict=True)
-        return [cast("Array", basis.C)[:, 1:] / scores.size for basis, scores in pairs]
+        pairs = zip(self._combinations, self._scores, strict=True)
+        return [C[:, 1:] / scores.size for C, scores in pairs]
 
     def _predict_coordinates(self, known: Sequence[Array], observed: Array) -> list[Coordinates]:
         P = cholesky_inverse(cholesky(self.covariance_, "covariance"))

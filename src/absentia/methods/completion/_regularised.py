@@ -15,6 +15,7 @@ from absentia.core import (
     Array,
     Iterative,
     NonNegative,
+    Operator,
     PositiveInt,
     RandomState,
     argmin_key,
@@ -60,6 +61,10 @@ class RegularisedCompleter(Iterative, SubspaceCompleter):
         """
 
     @abstractmethod
+    def _make_bases(self, kernels: Sequence[Operator], observed: Array) -> list[Basis]:
+        """Make each view's basis of its kernel (m, m) and what was learned; `observed` is (n, V)."""
+
+    @abstractmethod
     def _projections(self) -> list[Array]:
         """By view, what a row of kernel values about the mean is multiplied by for coordinates (m, r)."""
 
@@ -86,14 +91,18 @@ class RegularisedCompleter(Iterative, SubspaceCompleter):
             fitter.fit(float(strength), stop=stop, max_iter=self.max_iter, callback=self._make_callback())
         )
         self._train = X
-        self._combinations: list[Any] = [basis.C for basis in self._bases]
         self._coordinates = self._locate_absent(fitter.get_coordinates(), X)
 
     @cached_property
     def _bases(self) -> list[Basis]:  # type: ignore[override]
-        """Made again when first used: in a file, kernels and combinations stand for them."""
-        kernels = map(self._training_kernels.operator, self._training_kernels.names)
-        return [Basis.of(thin_operator(K), C) for K, C in zip(kernels, self._combinations, strict=True)]
+        """Made again when first used: in a file, kernels and what was learned stand for them."""
+        X = self._training_kernels
+        return self._make_bases([thin_operator(X.operator(name)) for name in X.names], X.observed)
+
+    @cached_property
+    def _coordinates(self) -> list[Coordinates]:  # type: ignore[override]
+        """As bases are: those of the training samples, found as for new ones."""
+        return self._find_coordinates(self._training_kernels)
 
     def _select_by_holdout(self, X: KernelViews) -> tuple[float, Any]:
         """Return the strength on the path that best completes hidden cells, and the fitter of the path."""

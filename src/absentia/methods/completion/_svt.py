@@ -105,18 +105,22 @@ class _ViewBlock:
 
     def loadings(self, A: Array, lam: float) -> tuple[Array, Array, Array]:
         """``C = A (A'A + lam I)^-1`` on the rows it sees, ``X B`` and ``B' B`` with ``B = X' C``."""
-        A = A[self.v]
-        T = A.T @ A + lam * np.eye(A.shape[1])
-        C = cholesky_solve(cholesky(T, "factor moments"), A.T).T
+        C = _combine_samples(A[self.v], lam)
         B = self.X @ C
         return C, self.X @ B, B.T @ B
+
+
+def _combine_samples(A: Array, lam: float) -> Array:
+    """``A (A'A + lam I)^-1``, of the rows that a view sees."""
+    T = A.T @ A + lam * np.eye(A.shape[1])
+    return cholesky_solve(cholesky(T, "factor moments"), A.T).T
 
 
 class _SVTProblem:
     """The stacked matrix of `size` samples, and who has which view."""
 
     def __init__(self, blocks: Sequence[_ViewBlock], observed: Array) -> None:
-        self.blocks, self.size = blocks, len(observed)
+        self.blocks, self.observed, self.size = blocks, observed, len(observed)
         self.patterns = [(np.flatnonzero(p), rows) for p, rows in group_by_pattern(observed)]
         self.total = sum(len(block.v) for block in blocks if np.isfinite(block.size))  # |X|^2
 
@@ -253,12 +257,16 @@ class SVTFill(RegularisedCompleter):
 
     def _set_bases(self, problem: _SVTProblem, lam: float, point: Point) -> None:
         """Bases of every view from the left factor A."""
-        (A,) = point
+        (self._left,) = point
         self._lam_, self._sizes = lam, [block.size for block in problem.blocks]
         self._mean_diagonals = [float(b.K.diagonal().mean()) if len(b.v) else 0.0 for b in problem.blocks]
-        self._bases = [Basis.about_mean(b.K, b.loadings(A, lam)[0]) for b in problem.blocks]
-        values = scipy.linalg.svdvals(A) ** 2
+        self._bases = self._make_bases([block.K for block in problem.blocks], problem.observed)
+        values = scipy.linalg.svdvals(self._left) ** 2
         self.rank_ = int((values > 1e-6 * values[0]).sum()) if values[0] > 0 else 0
+
+    def _make_bases(self, kernels: Sequence[Operator], observed: Array) -> list[Basis]:
+        pairs = zip(kernels, observed.T, strict=True)
+        return [Basis.about_mean(K, _combine_samples(self._left[v], self._lam_)) for K, v in pairs]
 
     def _right_factors(self) -> list[Array]:
         """B of every view; a row is read as ``B' x_t``, with x_t = (centred row) / size."""

@@ -1,6 +1,6 @@
 r"""Estimating the kernels of ``_model.KroneckerGaussian`` by EM.
 
-The paper alternates steps of inference with plugging in ``K1 = FF'/m``, ``K2 = GG'/n`` (``_plug_in``).
+The paper alternates steps of inference with plugging in ``K1 = FF'/m``, ``K2 = GG'/n``; see below.
 With MAP inference that goes up a joint density which has no maximum: within a few rounds one of the two
 parts shrinks to nothing.  Here the E-step keeps the posterior covariance,
 
@@ -14,6 +14,23 @@ Estimated kernels are shrunk as by an inverse-Wishart prior of `shrinkage` pseud
 starting size; for free `K1` and `N` together the likelihood itself has no maximum without it.  ``K1 + tI``
 with ``N - tI`` is the same model: the common part is kept in N (its nugget), where new rows need it.
 Columns are centred by their observed means before anything else.
+
+The paper's own way (``estimate="paper"``)
+-------------------------------------------
+After every step of inference, one F and one G (n, m), the kernels are what these say:
+
+.. math:: K_1 = F F' / m, \qquad K_2 = G' G / n .
+
+By "map" a step solves the Sylvester equation for F (eq. 16) and sets the missing entries to their mode
+given F (eq. 17): that goes up a joint density of X, F and the kernels which has no maximum, so one part
+shrinks to nothing if it is left to.  By "gibbs" F and the missing entries are draws: an estimate made of
+draws has the posterior's variance in it, and neither part need shrink.  The answer is the mean of one
+chain, its deviations are the chain's own, and the model has the means of the kernels on its way.
+
+Departures from the paper: a ridge of `nugget` times the variance is added to what is estimated, since
+FF'/m is singular with fewer columns than rows and GG'/n next to it once it shrinks.  "map" begins at the
+mode under the first kernels, not at random values, which would stay in the kernels for good.  Draws are
+those of ``_inference``, F at once and the missing entries of a row at once, not entry by entry.
 """
 
 from __future__ import annotations
@@ -37,8 +54,17 @@ from absentia.core import (
 )
 from absentia.core.linalg import symmetrize
 from absentia.core.optimize import Callback, Solution, StoppingRule, iterate
-from absentia.methods.matrix._conditional_mean import complete_by_gradients
-from absentia.methods.matrix._inference import Inference, posterior
+from absentia.methods.matrix._inference import (
+    Completion,
+    Inference,
+    complete_by_gradients,
+    condition_rows,
+    conditional_mean,
+    draw_F,
+    infer,
+    posterior,
+    update_missing,
+)
 from absentia.methods.matrix._model import KroneckerGaussian, RowKernel, apply_rows
 from absentia.methods.matrix._validation import Kernel
 
@@ -196,7 +222,7 @@ def run_em(
         else:
             full, D = _complete_with_draws(state, X, observed, seed, n_draws, precision)
         model = update(state.model, full, D)
-        return EMState(model, full, D, measure_change(state.model, model))
+        return EMState(model, full, D, _measure_change(state.model, model))
 
     first = EMState(start, np.where(observed, X, 0.0), None)
     stop = StoppingRule(tol, "the kernels' relative change", lambda state: state.change)
@@ -219,7 +245,7 @@ def _complete_with_draws(
     return full[:, 0], (prior - full[:, 1:]) / np.sqrt(k)
 
 
-def measure_change(old: KroneckerGaussian, new: KroneckerGaussian) -> float:
+def _measure_change(old: KroneckerGaussian, new: KroneckerGaussian) -> float:
     """How far kernels moved, each relative to its size, or to a fraction of the whole if that is more.
 
     A part that fades out does so ever more slowly: its own relative change would never fall.
@@ -257,6 +283,76 @@ def initial_model(rows: RowKernel, X: Array, observed: Array, free: FreeParts) -
     return KroneckerGaussian(rows, C, N)
 
 
+# ------------------------------------------------------------------------- kernels inside the inference
+
+
+@dataclass(frozen=True)
+class _PlugInUpdate:
+    """The model with FF'/m and GG'/n for the kernels that are free, and a ridge."""
+
+    free: FreeParts
+    ridge: float
+
+    def __call__(self, model: KroneckerGaussian, F: Array, G: Array) -> KroneckerGaussian:
+        n, m = F.shape
+        if self.free.K:
+            model = replace(
+                model,
+                rows=RowKernel.from_dense(F @ np.linalg.solve(model.C, F.T) / m + self.ridge * np.eye(n)),
+            )
+        return replace(model, N=G.T @ G / n + self.ridge * np.eye(m)) if self.free.N else model
+
+
+def _alternate_modes(
+    start: KroneckerGaussian,
+    X: Array,
+    observed: Array,
+    update: _PlugInUpdate,
+    *,
+    tol: float,
+    max_iter: int,
+    callback: Callback | None = None,
+) -> Solution[EMState]:
+    """MAP inference and estimates of the kernels in turn, until these move by less than `tol`, relative."""
+
+    def step(state: EMState) -> EMState:
+        Z = state.completed[:, None]
+        F = state.model.expect_F(Z)
+        Z = update_missing(Z, F, condition_rows(state.model, observed))
+        model = update(state.model, F[:, 0], (Z - F)[:, 0])
+        return EMState(model, Z[:, 0], None, _measure_change(state.model, model))
+
+    first = EMState(start, conditional_mean(start, X, observed, tol=1e-6), None)
+    stop = StoppingRule(tol, "the kernels' relative change", lambda state: state.change)
+    return iterate(step, None, first, stop=stop, max_iter=max_iter, callback=callback)
+
+
+def _sample_with_kernels(
+    start: KroneckerGaussian,
+    X: Array,
+    observed: Array,
+    update: _PlugInUpdate,
+    rng: np.random.Generator,
+    n_samples: int,
+) -> tuple[KroneckerGaussian, Completion]:
+    """One chain of F, missing entries and kernels in turn; half as many steps again go before it."""
+    model, missing, level = start, ~observed, np.sqrt((X[observed] ** 2).mean())
+    Z = np.where(observed, X, level * rng.standard_normal(X.shape))[:, None]
+    values = np.empty((1, n_samples, int(missing.sum())))
+    K, N = np.zeros((len(X), len(X)) if update.free.K else ()), np.zeros_like(start.N)
+    for t in range(-(n_samples // 2), n_samples):
+        F = draw_F(model, Z, rng)
+        Z = update_missing(Z, F, condition_rows(model, observed), rng)
+        model = update(model, F[:, 0], (Z - F)[:, 0])
+        if t >= 0:
+            values[0, t] = Z[:, 0][missing]
+            N += model.N / n_samples
+            if update.free.K:
+                K += model.rows.to_dense() / n_samples
+    rows = RowKernel.from_dense(K) if update.free.K else start.rows
+    return replace(start, rows=rows, N=N), Completion.of_draws(X, observed, values)
+
+
 # ----------------------------------------------------- estimators of models with kernels given or estimated
 
 
@@ -272,12 +368,27 @@ class AdditiveModel(Iterative, Estimator):
     col_kernel: Literal["estimate"] | Kernel = "estimate"
     amplitude: Positive | Literal["auto", "estimate"] = "auto"
     inference: Inference = "exact"
+    estimate: Literal["em", "paper"] = "em"
     shrinkage: NonNegative | Literal["auto"] = "auto"
     nugget: NonNegative = 1e-3
     tol: NonNegative = 2e-3
     max_iter: PositiveInt = 300
     random_state: RandomState = None
     verbose: bool = False
+
+    def _check(self) -> None:
+        if self.estimate == "em":
+            return
+        if self.inference == "exact":
+            raise ValueError(
+                "estimate='paper' is part of the paper's inference, a step of one for a step of the other; "
+                "ask for inference='map' or 'gibbs' too"
+            )
+        if self.shrinkage != "auto" or self.amplitude == "estimate":
+            raise ValueError(
+                "estimate='paper' has no prior and estimates no amplitude; leave shrinkage and amplitude "
+                "at 'auto', or give the amplitude as a number"
+            )
 
     def _forget(self) -> None:
         """Take away what an earlier fit left and this one may not have."""
@@ -295,7 +406,7 @@ class AdditiveModel(Iterative, Estimator):
         if not isinstance(self.amplitude, str):
             return float(self.amplitude)
         both_given = rows_given and not isinstance(self.col_kernel, str)
-        return 1.0 if self.amplitude == "auto" and both_given else None
+        return 1.0 if self.estimate == "paper" or (self.amplitude == "auto" and both_given) else None
 
     def _estimate(
         self,
@@ -320,6 +431,27 @@ class AdditiveModel(Iterative, Estimator):
     ) -> Solution[EMState]:
         callback, tol, max_iter = self._make_callback(), self.tol, self.max_iter
         return run_em(start, X, observed, update, tol=tol, max_iter=max_iter, callback=callback, **options)
+
+    def _infer(
+        self,
+        model: KroneckerGaussian,
+        X: Array,
+        observed: Array,
+        n_samples: int,
+        rng: np.random.Generator,
+        free: FreeParts,
+    ) -> tuple[KroneckerGaussian, Completion]:
+        """X (n, m) completed, by the paper's way with the free kernels estimated meanwhile."""
+        if self.estimate == "em" or not free.any:
+            return model, infer(model, X, observed, self.inference, n_samples, rng)
+        update = _PlugInUpdate(free, max(self.nugget * float((X[observed] ** 2).mean()), 1e-12))
+        if self.inference == "gibbs":
+            return _sample_with_kernels(model, X, observed, update, rng, n_samples)
+        solution = _alternate_modes(
+            model, X, observed, update, tol=self.tol, max_iter=self.max_iter, callback=self._make_callback()
+        )
+        self._set_convergence(solution)
+        return solution.state.model, Completion(solution.state.completed, {})
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,13 @@ from absentia.core import (
 )
 from absentia.core.linalg import invert_permutation
 from absentia.data import AbsenceWarning, OrderTable, order_tables
-from absentia.methods.matrix._estimation import FreeParts, GivenParts, initial_model, observed_variances
+from absentia.methods.matrix._estimation import (
+    AdditiveModel,
+    FreeParts,
+    GivenParts,
+    initial_model,
+    observed_variances,
+)
 from absentia.methods.matrix._evidence import EvidenceUpdate, RowKernelUpdate, propose_updates
 from absentia.methods.matrix._holdout import (
     MatrixImputer,
@@ -49,7 +55,6 @@ from absentia.methods.matrix._inference import (
     posterior_variance,
 )
 from absentia.methods.matrix._model import MAX_DENSE_ROWS, KroneckerGaussian, RowKernel
-from absentia.methods.matrix._plug_in import PlugInModel
 from absentia.methods.matrix._validation import (
     Kernel,
     get_names,
@@ -101,7 +106,7 @@ class _ScaledMatrix:
 
 
 @estimator
-class PMAImputer(OneToOneFeatureMixin, MatrixImputer, PlugInModel):  # type: ignore[misc]
+class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: ignore[misc]
     """Complete a matrix whose rows are alike and whose columns are alike.
 
     Parameters

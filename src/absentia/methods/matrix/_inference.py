@@ -2,7 +2,7 @@ r"""Inference for ``_model.KroneckerGaussian`` with entries missing: expectation
 
 :func:`infer` completes a matrix by one of three names.
 
-* "exact": the expectation, by ``_conditional_mean``.
+* "exact": the expectation (:func:`conditional_mean`).
 * "map": the paper's alternation between F (the Sylvester equation, eq. 16) and the missing entries (eq.
   17).  The joint density is Gaussian, so for fixed kernels the mode is the mean, and the other gets there
   sooner.
@@ -10,6 +10,11 @@ r"""Inference for ``_model.KroneckerGaussian`` with entries missing: expectation
   columns and eigenvectors, ``F~ = s X~ + sqrt(s) eps`` with the gain ``s = lc / (1 + lc)``.  The missing
   entries given F are drawn exactly within each row, for all rows that miss the same columns at once.
   Several chains run together, as one product.
+
+With o the observed and m the missing entries and P the precision of vec X, ``P_mm x_m = -P_mo x_o``: solved
+by a Cholesky factor of P_mm where that is small (:func:`_complete_by_cholesky`), by conjugate gradients
+over the missing entries where it is not (:func:`complete_by_gradients`), whose preconditioner inverts, row
+by row, the block of P that belongs to the row's missing entries.
 
 A draw from the prior minus its own completion has the posterior covariance (Matheron), so added to the
 mean it is an independent draw from the posterior.  Where few entries are missing, a root of ``P_mm^-1``
@@ -25,7 +30,10 @@ mix rows and columns), and all missing entries of a row are updated at once.  It
 crawls; blocks do not.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Self
 
@@ -34,23 +42,26 @@ import scipy.linalg
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia.core import Array, warn
-from absentia.core.linalg import ConditionalGaussian, cholesky_logdet, group_by_pattern
-from absentia.core.optimize import Solution, StoppingRule, iterate
-from absentia.methods.matrix._conditional_mean import (
-    RowBlocks,
-    complete_by_cholesky,
-    complete_by_gradients,
-    conditional_mean,
-    factorize_missing,
-    has_few_missing,
-    relative_residual,
+from absentia.core.linalg import (
+    ConditionalGaussian,
+    cholesky,
+    cholesky_logdet,
+    cholesky_solve,
+    group_by_pattern,
 )
+from absentia.core.optimize import Solution, StoppingRule, iterate
 from absentia.methods.matrix._model import KroneckerGaussian, RowKernel, apply_rows, expand_stack
 
 #: The ways there are.
 Inference = Literal["exact", "map", "gibbs"]
 #: Beyond this many entries they are completed to a relative residual of 1e-6, with landmarks 1e-4.
 _MAX_PRECISE_ENTRIES = 1_000_000
+#: Up to this many missing entries, a matrix over them is formed and factorised ...
+_MAX_FACTORIZED = 1000
+#: ... unless that takes more multiplications than this (about a second).
+_MAX_PRODUCTS = 5e9
+#: Up to this many numbers, and columns, the preconditioner keeps a block for every row.
+_MAX_BLOCK_NUMBERS, _MAX_BLOCK_COLUMNS = 50_000_000, 64
 
 
 class Completion(NamedTuple):
@@ -82,7 +93,7 @@ def infer(
     if how == "map":
         solution = _maximize_posterior(model, X, observed)
         if not solution.converged:
-            _warn_of_residual(relative_residual(model, X, solution.state[:, 0], observed), 0.0)
+            _warn_of_residual(_relative_residual(model, X, solution.state[:, 0], observed), 0.0)
         return Completion(np.asarray(solution.state[:, 0]), {"n_iter": float(solution.n_iter)})
     return Completion.of_draws(X, observed, _run_gibbs(model, X, observed, rng, n_samples=n_samples))
 
@@ -92,7 +103,7 @@ def _infer_exactly(model: KroneckerGaussian, X: Array, observed: Array) -> Array
     full = conditional_mean(
         model, X, observed, tol=1e-9 if not large else 1e-6 if model.rows.full else 1e-4
     )
-    _warn_of_residual(relative_residual(model, X, full, observed), 1e-3 if large else 1e-6)
+    _warn_of_residual(_relative_residual(model, X, full, observed), 1e-3 if large else 1e-6)
     return full
 
 
@@ -105,16 +116,196 @@ def _warn_of_residual(residual: float, limit: float) -> None:
         )
 
 
+# ------------------------------------------------------------------------------------ the conditional mean
+
+
+def _has_few_missing(observed: Array) -> bool:
+    """Whether so few entries are missing that a matrix over them may be formed."""
+    return int((~observed).sum()) <= _MAX_FACTORIZED
+
+
+def is_factorizable(model: KroneckerGaussian, observed: Array) -> bool:
+    """Whether a matrix over the missing entries is cheap enough to be formed and factorised."""
+    products = model.shape[1] * int((~observed).any(axis=1).sum()) ** 2 * len(model.rows.l)
+    return _has_few_missing(observed) and products <= _MAX_PRODUCTS
+
+
+def conditional_mean(model: KroneckerGaussian, X: Array, observed: Array, *, tol: float = 1e-9) -> Array:
+    """X (n, m), centred, with its missing entries at their expectation; what stands there does not matter.
+
+    Solved directly where that is cheap, else to a relative residual of `tol`.
+    """
+    if observed.all() or not is_factorizable(model, observed):
+        return complete_by_gradients(model, X, observed, tol=tol)
+    return _complete_by_cholesky(model, X, observed, _factorize_missing(model, observed))
+
+
+def _relative_residual(model: KroneckerGaussian, X: Array, full: Array, observed: Array) -> float:
+    """How far `full` (n, m) is from solving ``P_mm x_m = -P_mo x_o``, relative to the right-hand side."""
+    right = model.solve(np.where(observed, X, 0.0))[~observed]
+    left = model.solve(full)[~observed]
+    size = float(np.linalg.norm(right))
+    return float(np.linalg.norm(left)) / size if size else 0.0
+
+
+# ------------------------------------------------------------------------------------- by a Cholesky factor
+
+
+def _complete_by_cholesky(model: KroneckerGaussian, X: Array, observed: Array, L: Array) -> Array:
+    """:func:`conditional_mean` by the Cholesky factor `L` of P_mm, with one step of refinement."""
+    stack = X[:, None, :] if X.ndim == 2 else X
+    i, j = np.nonzero(~observed)
+    full = np.where(observed[:, None, :], stack, 0.0)
+    for _ in range(2):
+        full[i, :, j] -= cholesky_solve(L, model.solve(full)[i, :, j])
+    return full.reshape(X.shape)
+
+
+def _factorize_missing(model: KroneckerGaussian, observed: Array) -> Array:
+    """The Cholesky factor of ``P_mm``, in the order of ``np.argwhere(~observed)``."""
+    i, j = np.nonzero(~observed)
+    rows, i = np.unique(i, return_inverse=True)
+    i = i.ravel()
+    U, V, pairs = model.rows.U[rows], model.V[j], np.ix_(i, i)
+    full = model.rows.full
+    P = np.zeros((len(i), len(i))) if full else (i[:, None] == i[None, :]) * (V @ V.T)
+    for k in range(V.shape[1]):
+        scaled = U / model.d[:, k] if full else -U * model.gain[:, k]
+        P += np.multiply.outer(V[:, k], V[:, k]) * (scaled @ U.T)[pairs]
+    return cholesky(P, "precision of the missing entries")
+
+
+# ----------------------------------------------------------------------------------- by conjugate gradients
+
+
+@dataclass(frozen=True)
+class _RowBlocks:
+    """Inverse Cholesky factors ``L^-1`` of the missing blocks of P, one for each row (n, m, m).
+
+    Where there are too many columns for that, only the diagonal of P (n, m).
+    """
+
+    root: Array
+
+    @classmethod
+    def from_model(cls, model: KroneckerGaussian, missing: Array) -> _RowBlocks:
+        n, m = missing.shape
+        diagonal, V = model.whitened_precision_diagonal(), model.V
+        if n * m * m > _MAX_BLOCK_NUMBERS or m > _MAX_BLOCK_COLUMNS:
+            return cls(np.where(missing, 1 / np.sqrt(np.maximum(diagonal @ (V**2).T, 1e-300)), 0.0))
+        blocks = np.einsum("aj,ij,bj->iab", V, diagonal, V, optimize=True)
+        blocks *= missing[:, :, None] & missing[:, None, :]
+        blocks[:, np.arange(m), np.arange(m)] += ~missing
+        root = np.linalg.inv(np.linalg.cholesky(blocks))
+        root[:, np.arange(m), np.arange(m)] *= missing  # observed entries stay zero
+        return cls(root)
+
+    def apply_root(self, X: Array) -> Array:
+        """``L^-1 x`` for X (n, k, m)."""
+        return expand_stack(self.root, X) * X if self.root.ndim == 2 else X @ self.root.transpose(0, 2, 1)
+
+    def apply_root_transposed(self, X: Array) -> Array:
+        """``L^-T x`` for X (n, k, m)."""
+        return expand_stack(self.root, X) * X if self.root.ndim == 2 else X @ self.root
+
+    def solve(self, X: Array) -> Array:
+        return self.apply_root_transposed(self.apply_root(X))
+
+    def logdet(self) -> float:
+        """Log-determinant of the blocks."""
+        diagonal = self.root if self.root.ndim == 2 else np.einsum("iaa->ia", self.root)
+        return -2.0 * float(np.log(diagonal[diagonal > 0]).sum())
+
+
+@dataclass(frozen=True)
+class _GradientState:
+    """Where conjugate gradients stand, for each of k systems."""
+
+    x: Array
+    residual: Array
+    direction: Array
+    power: Array  # r' M^-1 r
+
+
+def _conjugate_gradients(
+    A: Callable[[Array], Array],
+    B: Array,
+    precondition: Callable[[Array], Array],
+    start: Array,
+    *,
+    tol: float,
+    max_iter: int,
+) -> Solution[_GradientState]:
+    """Solve ``A x = b`` for each of the k matrices in B (n, k, m), to residuals below ``tol |b|``."""
+
+    def inner(X: Array, Y: Array) -> Array:
+        return np.asarray(np.einsum("ikj,ikj->k", X, Y))
+
+    scale = np.sqrt(inner(B, B))
+    scale[scale == 0] = 1.0
+
+    def step(state: _GradientState) -> _GradientState:
+        Ad = A(state.direction)
+        curvature = inner(state.direction, Ad)
+        length = np.where(curvature > 0, state.power / np.where(curvature > 0, curvature, 1), 0.0)
+        x = state.x + length[:, None] * state.direction
+        residual = state.residual - length[:, None] * Ad
+        Mr = precondition(residual)
+        power = inner(residual, Mr)
+        ratio = power / np.where(state.power > 0, state.power, 1.0)
+        return _GradientState(x, residual, Mr + ratio[:, None] * state.direction, power)
+
+    def worst(state: _GradientState) -> float:
+        return float((np.sqrt(inner(state.residual, state.residual)) / scale).max(initial=0.0))
+
+    residual = B - A(start) if start.any() else B
+    direction = precondition(residual)
+    first = _GradientState(start, residual, direction, inner(residual, direction))
+    stop, there = StoppingRule(tol, "the relative residual", worst), worst(first) <= tol
+    return iterate(step, None, first, stop=stop, max_iter=0 if there else max_iter)
+
+
+def complete_by_gradients(
+    model: KroneckerGaussian,
+    X: Array,
+    observed: Array,
+    *,
+    start: Array | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 500,
+) -> Array:
+    """:func:`conditional_mean` by conjugate gradients, for X (n, m) or (n, k, m).
+
+    A `start` of the same shape says where to begin.
+    """
+    missing = ~observed
+    stack = X[:, None, :] if X.ndim == 2 else X
+    if not missing.any():
+        return X.copy()
+    hole = missing[:, None, :]
+    known = np.where(hole, 0.0, stack)
+    begin = np.zeros_like(known) if start is None else np.where(hole, start.reshape(stack.shape), 0.0)
+    solution = _conjugate_gradients(
+        lambda Z: np.where(hole, model.solve(Z), 0.0),
+        -np.where(hole, model.solve(known), 0.0),
+        _RowBlocks.from_model(model, missing).solve,
+        begin,
+        tol=tol,
+        max_iter=max_iter,
+    )
+    return (known + solution.state.x).reshape(X.shape)
+
+
 # ------------------------------------------------------------------------------------- posterior deviations
 
 
 def posterior(model: KroneckerGaussian, X: Array, observed: Array) -> tuple[Array, Array]:
     """:func:`conditional_mean` and the exact :func:`posterior_deviations`, by one factorisation."""
     i, j = np.nonzero(~observed)
-    L = factorize_missing(model, observed)
+    L = _factorize_missing(model, observed)
     D = np.zeros((observed.shape[0], len(i), observed.shape[1]))
     D[i, :, j] = scipy.linalg.solve_triangular(L, np.eye(len(i)), lower=True).T
-    return complete_by_cholesky(model, X, observed, L), D
+    return _complete_by_cholesky(model, X, observed, L), D
 
 
 def posterior_deviations(
@@ -158,7 +349,7 @@ def posterior_variance(
 
     By draws if there is an `rng` and many entries are missing, else exact.
     """
-    if rng is None or has_few_missing(observed):
+    if rng is None or _has_few_missing(observed):
         return np.asarray((posterior_deviations(model, observed) ** 2).sum(axis=1))
     total, chunk = np.zeros(observed.shape), max(1, 5_000_000 // observed.size)
     for first in range(0, n_draws, chunk):
@@ -331,7 +522,7 @@ def log_marginal_likelihood(
 
     The determinant is estimated if there is an `rng` and many entries are missing, else exact.
     """
-    rng = None if has_few_missing(observed) else rng
+    rng = None if _has_few_missing(observed) else rng
     full = complete_by_gradients(model, X, observed, tol=tol)
     n_missing = int((~observed).sum())
     constant = 0.5 * n_missing * math.log(2 * math.pi)
@@ -345,7 +536,7 @@ def _missing_logdet(
     if observed.all():
         return 0.0
     if rng is None:
-        return cholesky_logdet(factorize_missing(model, observed))
+        return cholesky_logdet(_factorize_missing(model, observed))
     return _lanczos_logdet(model, ~observed, rng)
 
 
@@ -353,7 +544,7 @@ def _lanczos_logdet(
     model: KroneckerGaussian, missing: Array, rng: np.random.Generator, n_probes: int = 10, depth: int = 25
 ) -> float:
     """``log|P_mm|`` as that of the row blocks plus ``E[z' log(L^-1 P_mm L^-T) z]`` over random signs z."""
-    blocks, hole = RowBlocks.from_model(model, missing), missing[:, None, :]
+    blocks, hole = _RowBlocks.from_model(model, missing), missing[:, None, :]
     z = np.where(hole, rng.choice([-1.0, 1.0], size=(missing.shape[0], n_probes, missing.shape[1])), 0.0)
     size = int(missing.sum())
     q, before = z / math.sqrt(size), np.zeros_like(z)

@@ -35,11 +35,20 @@ from absentia.core import (
 )
 from absentia.core.linalg import invert_permutation, squared_distances, symmetrize
 from absentia.data import OrderTable, order_tables
-from absentia.methods.matrix._conditional_mean import is_factorizable
-from absentia.methods.matrix._estimation import FreeParts, GivenParts, MomentUpdate, initial_model, run_em
-from absentia.methods.matrix._inference import log_marginal_likelihood, posterior_deviations
+from absentia.methods.matrix._estimation import (
+    AdditiveModel,
+    FreeParts,
+    GivenParts,
+    MomentUpdate,
+    initial_model,
+    run_em,
+)
+from absentia.methods.matrix._inference import (
+    is_factorizable,
+    log_marginal_likelihood,
+    posterior_deviations,
+)
 from absentia.methods.matrix._model import EIGENVALUE_RTOL, MAX_DENSE_ROWS, KroneckerGaussian, RowKernel
-from absentia.methods.matrix._plug_in import PlugInModel
 from absentia.methods.matrix._validation import PartialTargets, read_column_kernel
 
 #: So many landmarks if there are more than :data:`MAX_DENSE_ROWS` samples.
@@ -174,7 +183,7 @@ class SampleKernelMixin:
 
 
 @estimator
-class RowModel(SampleKernelMixin, PlugInModel):
+class RowModel(SampleKernelMixin, AdditiveModel):
     """Targets of samples with a kernel between samples: fitting, and the distribution of new rows."""
 
     kernel: Literal["rbf", "precomputed"] = "rbf"

@@ -5,8 +5,7 @@ import pytest
 
 from absentia import MKMC, ViewKernels, metrics, missingness
 from absentia.core.optimize import ROUNDING
-from absentia.methods.completion.mkmc import _low_rank, _solver
-from absentia.methods.completion.mkmc._solver import ShortRuns
+from absentia.methods.completion.mkmc import _low_rank, _selection
 from conftest import random_problem
 from helpers.mkmc_problems import MODELS, NOISE, low_rank_start, problem_of
 
@@ -62,12 +61,12 @@ def solver_of(model, size):
 @pytest.mark.parametrize("model", ["pca", "fa"])
 def test_short_runs_at_growing_ranks_are_runs_from_starts_of_their_own(model, monkeypatch):
     """One set of leading vectors serves several ranks; slowly, one is found for each."""
-    monkeypatch.setattr(_solver, "_MIN_LEADING", 3)  # ranks 1 to 3 at once, 5 anew
+    monkeypatch.setattr(_selection, "_MIN_LEADING", 3)  # ranks 1 to 3 at once, 5 anew
     problem, solver = problem_of(random_problem(40, 4, 0.3)), solver_of(model, 40)
-    runs, point = ShortRuns(solver, problem, 8, {"tol": 1e-4, "max_iter": 10}), None
+    runs, point = _selection._ShortRuns(solver, problem, 8, {"tol": 1e-4, "max_iter": 10}), None
     for q in (1, 2, 3, 5):
         first = low_rank_start(problem, NOISE[model], q, np.random.default_rng(0))
-        first = _solver._add_factors(first, point)
+        first = _selection._add_factors(first, point)
         point = _low_rank.solve_low_rank(problem, NOISE[model], first, tol=1e-4, max_iter=10).state.at.point
         found = runs(q)
         assert found[0].shape == (40, q)

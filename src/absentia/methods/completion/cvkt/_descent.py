@@ -30,7 +30,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from absentia.core import Array, argmin_key, serializable
-from absentia.core.linalg import center_kernel, invert_permutation
+from absentia.core.linalg import center_kernel
 from absentia.core.optimize import Solution, StoppingRule, iterate
 from absentia.data import CanonicalOrder, KernelViews
 from absentia.methods.completion.cvkt._features import (
@@ -141,24 +141,14 @@ class _Rescaling(NamedTuple):
 
 
 @serializable
-@dataclass(frozen=True)
-class _ViewTransfer:
-    """One view: the others' feature maps, the transformation, and what it makes of the samples."""
+class ViewTransfer(NamedTuple):
+    """One view: landmarks of all views' feature maps, the transformation, and how values are rescaled."""
 
-    maps: Sequence[FeatureMap]
+    landmarks: Sequence[Array | None]
     U: Array
-    Z: Array  # Psi U of the training samples
     rescaling: _Rescaling
     mean: float  # of the observed kernel, for samples nothing can be transferred to
     trace: Array
-
-    def features(self, X: KernelViews, v: int) -> Array:
-        Psi = stack_other_views(view_features(X, self.maps), v, np.ones(len(X), dtype=bool))
-        return Psi @ self.U
-
-    def kernel(self, Z: Array, other: Array, trained_other: Array) -> Array:
-        """Kernel of samples with features `Z` against the training samples; the mean where unknown."""
-        return np.where(other[:, None] & trained_other, self.rescaling.apply(Z @ self.Z.T), self.mean)
 
 
 class DescentOptions(NamedTuple):
@@ -200,20 +190,26 @@ def _select_design(
     return share, rank
 
 
+def _make_maps(X: KernelViews, landmarks: Sequence[Array | None]) -> list[FeatureMap]:
+    kernels = map(X.operator, X.names)
+    return [feature_map(K, P, symmetric=True) for K, P in zip(kernels, landmarks, strict=True)]
+
+
+def _other_features(X: KernelViews, maps: Sequence[FeatureMap], v: int) -> Array:
+    """Psi of all row samples."""
+    return stack_other_views(view_features(X, maps), v, np.ones(len(X), dtype=bool))
+
+
 def _fit_view(
     X: KernelViews, v: int, numbers: Array, options: DescentOptions, rng: np.random.Generator
-) -> _ViewTransfer:
+) -> ViewTransfer:
     """Select the share of landmarks and the rank if they are not given, then run the descent."""
     present, other = X.observed[:, v], has_other_view(X.observed, v)
     K = np.asarray(X.block(X.names[v]), dtype=np.float64)
     mean, train = float(K.mean()) if K.size else 0.0, present & other
-    maps, features = {}, {}
-    for share in _SHARES if options.n_landmarks is None else (options.n_landmarks,):
-        landmarks = draw_landmarks(numbers, X.observed, share)
-        maps[share] = [
-            feature_map(X.operator(n), P, symmetric=True) for n, P in zip(X.names, landmarks, strict=True)
-        ]
-        features[share] = stack_other_views(view_features(X, maps[share]), v, np.ones(len(X), dtype=bool))
+    shares = _SHARES if options.n_landmarks is None else (options.n_landmarks,)
+    landmarks = {share: draw_landmarks(numbers, X.observed, share) for share in shares}
+    features = {share: _other_features(X, _make_maps(X, P), v) for share, P in landmarks.items()}
     train_features = {share: Psi[train] for share, Psi in features.items()}
     K_train = K[np.ix_(other[present], other[present])]
     share, rank = _select_design(train_features, K_train, options, rng)
@@ -224,57 +220,44 @@ def _fit_view(
         problem = _AlignmentProblem.of(train_features[share], K_train)
         solution = problem.maximize(as_count(rank, Psi.shape[1]), rng, options.n_iter, options.init)
         U, trace = solution.state.U, solution.trace
-    Z = Psi @ U
-    return _ViewTransfer(maps[share], U, Z, _Rescaling.fit(K, Z[other] @ Z[other].T), mean, trace)
+    Z = (Psi @ U)[other]
+    return ViewTransfer(landmarks[share], U, _Rescaling.fit(K, Z @ Z.T), mean, trace)
 
 
 # ------------------------------------------------------------------------------------------ all views
 
 
-@serializable
-@dataclass(frozen=True)
+def fit_descent(
+    X: KernelViews, order: CanonicalOrder, options: DescentOptions, rng: np.random.Generator
+) -> list[ViewTransfer]:
+    """What is learned of each view, in the order that draws are made in."""
+    X = _reorder(X, order, order.samples)
+    numbers = rng.random(len(X))
+    return [_fit_view(X, v, numbers, options, rng) for v in range(X.n_views)]
+
+
 class DescentTransfer:
-    """Everything learned, view by view; samples and views in the order that draws are made in."""
+    """Kernels by what was learned in `order`, and by the training kernels, samples and views in it too."""
 
-    views: Sequence[_ViewTransfer]
-    keep: bool
-    observed: Array
-    order: CanonicalOrder
-
-    @classmethod
-    def fit(
-        cls,
-        X: KernelViews,
-        order: CanonicalOrder,
-        options: DescentOptions,
-        rng: np.random.Generator,
-        *,
-        keep: bool,
-    ) -> Self:
-        X = _reorder(X, order, order.samples)
-        numbers = rng.random(len(X))
-        views = [_fit_view(X, v, numbers, options, rng) for v in range(X.n_views)]
-        return cls(views, keep, X.observed, order)
-
-    @property
-    def traces(self) -> list[Array]:
-        """The alignment after each step, views as they came."""
-        return [self.views[v].trace for v in invert_permutation(self.order.views)]
+    def __init__(
+        self, views: Sequence[ViewTransfer], keep: bool, order: CanonicalOrder, train: KernelViews
+    ) -> None:
+        self.views, self.keep, self.order = views, keep, order
+        train = _reorder(train, order, order.samples)
+        self.observed, self.maps = train.observed, [_make_maps(train, view.landmarks) for view in views]
+        self.Z = [self._transfer(train, v) for v in range(len(views))]
 
     def fill(self, X: KernelViews) -> Mapping[str, Array]:
         """The training kernels `X`, completed."""
-        completed, back = {}, self.order.numbers
-        X = _reorder(X, self.order, self.order.samples)
-        for v, (name, view) in enumerate(zip(X.names, self.views, strict=True)):
-            completed[name] = self._kernel(X, v, view.Z)[np.ix_(back, back)]
-        return completed
+        back, X = self.order.numbers, _reorder(X, self.order, self.order.samples)
+        return {name: self._kernel(X, v, self.Z[v])[np.ix_(back, back)] for v, name in enumerate(X.names)}
 
     def fill_rows(self, X: KernelViews) -> tuple[dict[str, Array], dict[str, Array]]:
         """Rows of new samples against the training samples, and their own kernel values."""
         blocks, diagonals = {}, {}
         X = _reorder(X, self.order, np.arange(len(X)))
         for v, (name, view) in enumerate(zip(X.names, self.views, strict=True)):
-            Z, present = view.features(X, v), X.observed[:, v]
+            Z, present = self._transfer(X, v), X.observed[:, v]
             blocks[name] = self._kernel(X, v, Z)[:, self.order.numbers]
             diagonal = view.rescaling.apply(np.einsum("ij,ij->i", Z, Z))
             diagonals[name] = np.where(has_other_view(X.observed, v), diagonal, view.mean)
@@ -282,9 +265,15 @@ class DescentTransfer:
             diagonals[name][keeps] = X.diagonal(name)[keeps[present]]
         return blocks, diagonals
 
+    def _transfer(self, X: KernelViews, v: int) -> Array:
+        """``Psi U`` of all row samples."""
+        return _other_features(X, self.maps[v], v) @ self.views[v].U
+
     def _kernel(self, X: KernelViews, v: int, Z: Array) -> Array:
-        """Rows of X, with features `Z`, against the training samples."""
-        K = self.views[v].kernel(Z, has_other_view(X.observed, v), has_other_view(self.observed, v))
+        """Rows of X, with features `Z`, against the training samples; the mean where nothing is known."""
+        view, other = self.views[v], has_other_view(X.observed, v)
+        known = other[:, None] & has_other_view(self.observed, v)
+        K = np.where(known, view.rescaling.apply(Z @ self.Z[v].T), view.mean)
         rows, columns = X.observed[:, v], X.column_observed[:, v]
         keeps = np.logical_or.outer(
             keeps_values(X.observed, v, self.keep)[rows], keeps_values(self.observed, v, self.keep)[columns]

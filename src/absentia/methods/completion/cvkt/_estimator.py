@@ -80,10 +80,11 @@ from absentia.core import (
     evaluate_path,
     make_generator,
 )
+from absentia.core.linalg import invert_permutation
 from absentia.data import KernelViews, order_kernels
 from absentia.methods.completion._base import Coordinates, SubspaceCompleter
 from absentia.methods.completion._holdout import MAX_SAMPLES, Holdout
-from absentia.methods.completion.cvkt._descent import DescentOptions, DescentTransfer
+from absentia.methods.completion.cvkt._descent import DescentOptions, DescentTransfer, fit_descent
 from absentia.methods.completion.cvkt._features import (
     TOTAL_LANDMARKS,
     default_landmarks,
@@ -203,9 +204,10 @@ class CVKT(SubspaceCompleter):
         if self.solver == "descent":
             wanted = None if self.n_landmarks == "auto" else self.n_landmarks
             options = DescentOptions(wanted, self.rank, self.n_iter, self.init)
-            rng = make_generator(self.random_state)
-            self._descent = DescentTransfer.fit(X, order_kernels(X), options, rng, keep=self._keep)
-            self.objective_ = dict(zip(X.names, self._descent.traces, strict=True))
+            self._train, self._order = X, order_kernels(X)
+            self._transfers = fit_descent(X, self._order, options, make_generator(self.random_state))
+            traces = [self._transfers[v].trace for v in invert_permutation(self._order.views)]
+            self.objective_ = dict(zip(X.names, traces, strict=True))
             return
         by_holdout = self.rounds == "heldout"
         self.rounds_, self.easing_ = self._select_rounds(X) if by_holdout else (int(self.rounds), 1.0)
@@ -241,6 +243,11 @@ class CVKT(SubspaceCompleter):
     def _learned(self) -> Any:
         """The model and the training samples' coordinates, as what was drawn and selected makes them."""
         return self._learn(self._training_kernels, self.ridge_)[:2]
+
+    @cached_property
+    def _descent(self) -> DescentTransfer:
+        """What the paper's procedure learned, with the training kernels."""
+        return DescentTransfer(self._transfers, self._keep, self._order, self._training_kernels)
 
     @property
     def _bases(self) -> Any:  # type: ignore[override]

@@ -1,6 +1,6 @@
 """Mutual kernel matrix completion by imputing: the papers' algorithm, and a faster one of the full model.
 
-Model, objective and notation are those of ``_estimator``; equation numbers are those of Rivero & Kato
+Model, objective and notation are those of the package; equation numbers are those of Rivero & Kato
 (2018).  The papers' algorithm imputes everything, updates the model, and repeats; an iteration costs
 O(K l^3).
 

@@ -1,6 +1,6 @@
 """Low-rank mutual kernel matrix completion without ever imputing: descent on what is visible.
 
-Same objective as ``_estimator``, for the low-rank models ``M = W W' + D``.  The papers
+Same objective as the package, for the low-rank models ``M = W W' + D``.  The papers
 complete every kernel in every iteration, at O(l^3); here the latent factors are the only missing data
 (no imputed entry is ever formed) and one evaluation costs one product of each observed kernel with a
 thin matrix, O(l^2 q), or O(l m q) for kernels given as l x m factors.
