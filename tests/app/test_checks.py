@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from absentia import Views, io, models
-from absentia.app._checks import check_replaced
 from absentia.app.cli import _completing, _fitting, _predict, _study
 from absentia.app.cli import _demo as demo
 from absentia.app.cli._compare import check_study_folder
+from absentia.app.cli._flags import check_replaced
 from absentia.core import _resources as threads
 from absentia.tasks import Task
 from conftest import random_problem

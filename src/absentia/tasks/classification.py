@@ -33,13 +33,13 @@ from absentia.tasks._base import (
     DEFAULT_FOLDS,
     Interval,
     Metric,
+    Plan,
     Predictions,
     PreparedTargets,
     Task,
     WeightedScore,
     normal_interval,
 )
-from absentia.tasks._plan import Plan
 
 _MIN_CLASS_SIZE = 3  # with fewer samples, some fold's training part could not be split again
 _MIN_PROBABILITY = 1e-6  # in logarithms

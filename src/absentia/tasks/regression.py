@@ -16,13 +16,13 @@ from absentia.data.statistics import sum_by_group
 from absentia.tasks._base import (
     Interval,
     Metric,
+    Plan,
     Predictions,
     Task,
     WeightedScore,
     jackknife_error,
     normal_interval,
 )
-from absentia.tasks._plan import Plan
 
 _MIN_NUMBERS = 10
 _MEAN = "mean of the targets"

@@ -22,8 +22,7 @@ from absentia.data.survival import (
     integrated_brier_score,
     uno_concordance,
 )
-from absentia.tasks._base import Interval, Metric, Predictions, Task, jackknife_error, normal_interval
-from absentia.tasks._plan import Plan
+from absentia.tasks._base import Interval, Metric, Plan, Predictions, Task, jackknife_error, normal_interval
 
 _MIN_EVENTS = 5
 _DECILES = np.arange(0.1, 0.95, 0.1)

@@ -8,7 +8,7 @@ import pytest
 
 from absentia.app.report import render_comparison, save
 from absentia.app.report._comparison import _explain_no_score
-from absentia.app.report._format import format_probability
+from absentia.app.report._page import format_probability
 from absentia.experiment import results as found
 from helpers.comparison_results import R2, make_findings, verdict_of
 from helpers.report_pages import NASTY, Page, notes, row_cells, section, without_script

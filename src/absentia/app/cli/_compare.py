@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from absentia.app._checks import MAX_PROCESSES, check_folder, check_number, check_replaced
 from absentia.app._exit_codes import explain_kept
 from absentia.app._terminal import escape_text, format_command, out, say
 from absentia.app.cli import _flags as flag
+from absentia.app.cli._flags import MAX_PROCESSES, check_folder, check_number, check_replaced
 
 # isort: split
 from cyclopts import Parameter

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from absentia.app._checks import MAX_PROCESSES, check_coverage, check_number
 from absentia.app._terminal import out
 from absentia.app.cli import _flags as flag
 from absentia.app.cli._cite import say_what_to_cite
+from absentia.app.cli._flags import MAX_PROCESSES, check_coverage, check_number
 
 # isort: split
 from cyclopts import Parameter

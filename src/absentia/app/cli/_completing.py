@@ -14,13 +14,20 @@ import numpy as np
 import absentia
 from absentia import experiment, files
 from absentia.app import report as reporting
-from absentia.app._checks import check_ending, check_folder, check_outputs
 from absentia.app._exit_codes import STOPPED_EARLY, stop_on_interrupt
 from absentia.app._progress import iteration_bar, step_bar
 from absentia.app._terminal import collect_warnings, escape_text, say, say_paths
 from absentia.app.cli._complete import CompleteOptions
 from absentia.app.cli._data import count_sentences, list_concerns, zero_sentences
-from absentia.app.cli._flags import container_endings, made_with, parameters_in_words, start_dask
+from absentia.app.cli._flags import (
+    check_ending,
+    check_folder,
+    check_outputs,
+    container_endings,
+    made_with,
+    parameters_in_words,
+    start_dask,
+)
 from absentia.core import Array, Iterative, Operator, check_memory, has_factors, limit_threads, warn
 from absentia.core.optimize import Progress, Status
 from absentia.data import AbsenceWarning, KernelViews, Views, show_id

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import absentia
-from absentia.app._checks import check_folder, check_number
 from absentia.app._terminal import format_command, say, say_paths
-from absentia.app.cli._flags import Force, Whole
+from absentia.app.cli._flags import Force, Whole, check_folder, check_number
 
 # isort: split
 from cyclopts import Parameter

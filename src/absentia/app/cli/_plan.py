@@ -9,9 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import absentia
-from absentia.app._checks import MAX_PROCESSES, STANDARD_OUTPUT, check_number, check_table
 from absentia.app._terminal import err, escape_text, out, say_json, say_paths
-from absentia.app.cli._flags import DATA_HELP, JSON, Force, ReadOptions, Threads, Whole, make_table
+from absentia.app.cli._flags import (
+    DATA_HELP,
+    JSON,
+    MAX_PROCESSES,
+    STANDARD_OUTPUT,
+    Force,
+    ReadOptions,
+    Threads,
+    Whole,
+    check_number,
+    check_table,
+    make_table,
+)
 from absentia.app.cli._predict import get_coding, load_model, read_samples
 
 # isort: split

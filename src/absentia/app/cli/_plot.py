@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import absentia
-from absentia.app._checks import check_ending, check_outputs
 from absentia.app._terminal import say_paths
 from absentia.app.cli import _flags as flag
+from absentia.app.cli._flags import check_ending, check_outputs
 from absentia.app.cli._predict import load_model, read_samples
 
 # isort: split

@@ -14,10 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import absentia
-from absentia.app._checks import MAX_PROCESSES, STANDARD_OUTPUT, check_coverage, check_number, check_table
 from absentia.app._progress import step_bar
 from absentia.app._terminal import err, escape_text, out, say_json, say_paths
 from absentia.app.cli import _flags as flag
+from absentia.app.cli._flags import (
+    MAX_PROCESSES,
+    STANDARD_OUTPUT,
+    check_coverage,
+    check_number,
+    check_table,
+)
 from absentia.app.cli._unfinished import Block, Unfinished, hash_inputs, keep_unfinished
 
 # isort: split

@@ -6,11 +6,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import absentia
-from absentia.app._checks import MAX_PROCESSES, check_folder, check_number, check_replaced
 from absentia.app._exit_codes import explain_kept
 from absentia.app._progress import TrialProgress, show_trials
 from absentia.app._terminal import escape_text, out, say, say_paths
-from absentia.app.cli._flags import Force, MaybeWhole, Retry, Switch, make_table
+from absentia.app.cli._flags import (
+    MAX_PROCESSES,
+    Force,
+    MaybeWhole,
+    Retry,
+    Switch,
+    check_folder,
+    check_number,
+    check_replaced,
+    make_table,
+)
 
 # isort: split
 from cyclopts import Parameter

@@ -6,19 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.metrics import confusion_matrix, roc_auc_score
 
-from absentia.app.report._format import (
-    DASH,
-    format_count,
-    format_decimal,
-    format_number,
-    format_p,
-    format_percent,
-    format_points,
-    share_interval,
-    shorten,
-)
 from absentia.app.report._page import (
     BAR,
+    DASH,
     Cell,
     Column,
     Columns,
@@ -26,6 +16,12 @@ from absentia.app.report._page import (
     Section,
     bar_cell,
     few_row,
+    format_count,
+    format_decimal,
+    format_number,
+    format_p,
+    format_percent,
+    format_points,
     get_paragraphs,
     get_words,
     heading,
@@ -38,6 +34,8 @@ from absentia.app.report._page import (
     pattern_cell,
     render_page,
     sentences,
+    share_interval,
+    shorten,
 )
 from absentia.app.report._sections import (
     FEW_NOTE,

@@ -5,22 +5,20 @@ from typing import Any
 
 from absentia.app.report._comparison_details import make_detail_sections
 from absentia.app.report._drawing import Axis, fit_axis, make_interval_table
-from absentia.app.report._format import (
+from absentia.app.report._page import (
     DASH,
+    Cell,
+    Column,
+    Columns,
+    Row,
     ScoreFormat,
+    Section,
+    best_cell,
     format_count,
     format_number,
     format_p_cell,
     format_percent,
     format_probability,
-)
-from absentia.app.report._page import (
-    Cell,
-    Column,
-    Columns,
-    Row,
-    Section,
-    best_cell,
     get_paragraphs,
     get_words,
     heading,

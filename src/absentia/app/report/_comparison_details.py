@@ -6,23 +6,20 @@ from dataclasses import dataclass
 
 from absentia.app.report._classification import describe_confusion, make_confusion_table
 from absentia.app.report._drawing import Axis, fit_axis, make_interval_table
-from absentia.app.report._format import (
-    DASH,
-    ScoreFormat,
-    format_count,
-    format_number,
-    format_p_cell,
-    shorten,
-)
 from absentia.app.report._page import (
+    DASH,
     N_COLOURS,
     Cell,
     Column,
     Columns,
     Row,
+    ScoreFormat,
     Section,
     draw_swatch,
     few_row,
+    format_count,
+    format_number,
+    format_p_cell,
     get_words,
     heading,
     interval_column,
@@ -33,6 +30,7 @@ from absentia.app.report._page import (
     note,
     pattern_cell,
     sentences,
+    shorten,
 )
 from absentia.app.report._sections import FEW_NOTE, FEW_SAMPLES, describe_dots
 from absentia.core.svg import Frame, Markup, dot, element, fill, line, round_ticks, text

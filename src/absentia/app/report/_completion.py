@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from absentia.app.report._drawing import LEGEND, MAX_SIDE, average_blocks, draw_panel
-from absentia.app.report._format import DASH, format_count, format_number, format_p, format_percent
 from absentia.app.report._page import (
     BAR,
+    DASH,
     Cell,
     Column,
     Columns,
@@ -19,6 +19,10 @@ from absentia.app.report._page import (
     bar_cell,
     best_cell,
     few_row,
+    format_count,
+    format_number,
+    format_p,
+    format_percent,
     get_paragraphs,
     get_words,
     heading,

@@ -9,14 +9,6 @@ import numpy as np
 
 from absentia.app.report._completion import describe_intervals
 from absentia.app.report._drawing import LEGEND, MAX_SIDE, average_blocks, draw_panel
-from absentia.app.report._format import (
-    format_count,
-    format_number,
-    format_p,
-    format_percent,
-    shorten,
-    wilson_interval,
-)
 from absentia.app.report._page import (
     BAR,
     Cell,
@@ -25,6 +17,10 @@ from absentia.app.report._page import (
     bar_cell,
     best_cell,
     few_row,
+    format_count,
+    format_number,
+    format_p,
+    format_percent,
     get_paragraphs,
     heading,
     make_method_table,
@@ -33,6 +29,8 @@ from absentia.app.report._page import (
     note,
     render_page,
     sentences,
+    shorten,
+    wilson_interval,
 )
 from absentia.app.report._sections import make_reading_section
 from absentia.core import Array

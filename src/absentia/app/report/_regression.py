@@ -6,12 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from absentia.app.report._format import DASH, format_count, format_decimal, format_number, shorten
 from absentia.app.report._page import (
+    DASH,
     Cell,
     Column,
     Section,
     bar_cell,
+    format_count,
+    format_decimal,
+    format_number,
     get_paragraphs,
     get_words,
     make_method_table,
@@ -20,6 +23,7 @@ from absentia.app.report._page import (
     note,
     render_page,
     sentences,
+    shorten,
 )
 from absentia.app.report._sections import (
     FEW_SAMPLES,

@@ -6,16 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from absentia.app.report._format import (
-    DASH,
-    format_count,
-    format_number,
-    format_p_cell,
-    format_percent,
-    shorten,
-)
 from absentia.app.report._page import (
     BAR,
+    DASH,
     Cell,
     Cells,
     Column,
@@ -25,6 +18,10 @@ from absentia.app.report._page import (
     bar_cell,
     definitions,
     few_row,
+    format_count,
+    format_number,
+    format_p_cell,
+    format_percent,
     get_paragraphs,
     get_words,
     heading,
@@ -35,6 +32,7 @@ from absentia.app.report._page import (
     note,
     pattern_cell,
     sentences,
+    shorten,
 )
 from absentia.core import Array
 from absentia.core.linalg import invert_permutation

@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from absentia import experiment
-from absentia.app.report._format import DASH, format_count, format_decimal, format_number, format_p, shorten
 from absentia.app.report._page import (
+    DASH,
     Cell,
     Row,
     Section,
     bar_cell,
+    format_count,
+    format_decimal,
+    format_number,
+    format_p,
     get_paragraphs,
     make_method_table,
     make_scrollable,
@@ -20,6 +24,7 @@ from absentia.app.report._page import (
     make_table,
     render_page,
     sentences,
+    shorten,
     swatch_cell,
 )
 from absentia.app.report._sections import (

@@ -3,14 +3,15 @@
 from types import SimpleNamespace
 from typing import Any
 
-from absentia.app.report._format import DASH, format_number
 from absentia.app.report._page import (
+    DASH,
     Cell,
     Column,
     Columns,
     Row,
     Section,
     definitions,
+    format_number,
     get_words,
     heading,
     make_scrollable,

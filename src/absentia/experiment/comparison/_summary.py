@@ -16,8 +16,14 @@ from absentia.core import Array
 from absentia.data import name_pattern, statistics
 from absentia.experiment.comparison._data import TaskData
 from absentia.experiment.comparison._design import Design, count_folds, curve_methods, find_spare_cells
-from absentia.experiment.comparison._expectation import PRIORS, expect_differences
-from absentia.experiment.comparison._recommendation import Evidence, recommend, write_command, write_script
+from absentia.experiment.comparison._recommendation import (
+    PRIORS,
+    Evidence,
+    expect_differences,
+    recommend,
+    write_command,
+    write_script,
+)
 from absentia.experiment.engine import Record
 from absentia.experiment.learning_curve import (
     Judged,
