@@ -126,7 +126,7 @@ def pattern_scores(observed, names, methods, rng):
     return rows
 
 
-def verdict_of(rows, simplest):
+def recommendation_of(rows, simplest):
     best = rows[0].method
     return Recommendation(
         simplest,
@@ -183,7 +183,7 @@ def make_findings(
         "task": task,
         "metrics": metrics,
         "equivalence": 0.01,
-        "verdict": verdict_of(rows, simplest),
+        "recommendation": recommendation_of(rows, simplest),
         "rows": rows,
         "differences": gaps,
         "names": names,

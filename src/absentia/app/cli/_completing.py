@@ -317,13 +317,9 @@ def run_complete_matrix(
     file: Path, output: Path, entry: Entry, parameters: Mapping[str, Any], options: CompleteOptions
 ) -> None:
     """Complete a matrix and write it, its standard deviations and, if asked, a report."""
-    report, std_file = options.report, _find_std_file(output, options.std)
-    end_files = _find_end_files(output, options.coverage)
-    earlier = [
-        path for path in (output, *end_files) if std_file and files.is_written_by_absentia(path, std_file)
-    ]
-    replaceable = [*earlier, std_file] if output in earlier else []
-    check_outputs([file], [output, std_file, *end_files, report], options.force, replaceable)
+    check_ending(output, "a completed matrix", ".csv", ".npz")
+    report, beside = options.report, _find_tables(output, options.coverage)
+    check_outputs([file], [output, *beside.values(), report], options.force)
     matrix = files.read_matrix(file)
     given = {"row_kernel": matrix.row_kernel, "col_kernel": matrix.column_kernel}
     kernels = {name: kernel for name, kernel in given.items() if kernel is not None}
@@ -340,30 +336,20 @@ def run_complete_matrix(
     html = None
     if report is not None:
         html = reporting.render_matrix(_matrix_story(file, entry, matrix, completed, parameters, remarks))
-    _write_matrix(output, std_file, end_files, matrix, completed, entry.name)
+    _write_matrix(output, beside, matrix, completed, entry.name)
     if html is not None and report is not None:
         reporting.save(html, report)
     _say_how_it_went(entry.name, matrix, completed)
-    low, high = end_files or (None, None)
-    say_paths(completed_matrix=output, standard_deviations=std_file, low=low, high=high, report=report)
+    say_paths(completed_matrix=output, **beside, report=report)
 
 
-def _find_std_file(output: Path, std: Path | None) -> Path | None:
-    """Where standard deviations go, if not into the output."""
-    check_ending(output, "a completed matrix", ".csv", ".npz")
+def _find_tables(output: Path, coverage: float | None) -> dict[str, Path]:
+    """Where standard deviations and ends of intervals go, if not into the output, by what they are."""
+    endings = {"standard_deviations": ".std.csv"}
+    if coverage is not None:
+        endings |= {"low": ".low.csv", "high": ".high.csv"}
     is_csv = output.suffix.lower() == ".csv"
-    if std is not None and not is_csv:
-        raise ValueError("--std is for .csv output; an .npz file holds standard deviations as std")
-    if std is not None:
-        check_ending(std, "a table of standard deviations", ".csv")
-    return (std or output.with_suffix(".std.csv")) if is_csv else None
-
-
-def _find_end_files(output: Path, coverage: float | None) -> list[Path]:
-    """Where lower and upper ends of intervals go, if they are wanted and not in the output."""
-    if coverage is None or output.suffix.lower() != ".csv":
-        return []
-    return [output.with_suffix(".low.csv"), output.with_suffix(".high.csv")]
+    return {name: output.with_suffix(ending) for name, ending in endings.items() if is_csv}
 
 
 def _matrix_warnings(file: Path, matrix: Matrix) -> list[str]:
@@ -411,16 +397,11 @@ def _run_imputer(
 
 
 def _write_matrix(
-    output: Path,
-    std_file: Path | None,
-    end_files: Sequence[Path],
-    matrix: Matrix,
-    completed: _CompletedMatrix,
-    method: str,
+    output: Path, beside: Mapping[str, Path], matrix: Matrix, completed: _CompletedMatrix, method: str
 ) -> None:
-    if std_file is not None:
-        tables = {output: completed.X, std_file: completed.std}
-        for path, table in (tables | dict(zip(end_files, completed.ends or (), strict=True))).items():
+    if beside:
+        tables = (completed.X, completed.std, *(completed.ends or ()))
+        for path, table in zip((output, *beside.values()), tables, strict=True):
             files.write_csv(path, matrix, table)
         return
     arrays = {

@@ -436,19 +436,17 @@ def check_coverage(coverage: float | None) -> None:
 # ---------------------------------------------------------------------------------------------- places
 
 
-def check_outputs(
-    inputs: Sequence[Path], outputs: Sequence[Path | None], force: bool, own: Sequence[Path | None] = ()
-) -> None:
+def check_outputs(inputs: Sequence[Path], outputs: Sequence[Path | None], force: bool) -> None:
     """Refuse outputs that are one of the other files, a folder, or where nothing can be written.
 
-    Files that are there are replaced if absentia wrote them (`own` are known to be such), or by `force`.
+    Files that are there are replaced if absentia wrote them, or by `force`.
     """
     others = list(inputs)
     for output in outputs:
         if output is not None:
             _check_output(output, others)
             others.append(output)
-    check_replaced([output for output in outputs if output not in own], force)
+    check_replaced(outputs, force)
 
 
 def check_table(

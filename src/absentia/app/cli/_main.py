@@ -41,7 +41,7 @@ _VERBS = {
 }
 
 #: Modules of verbs that share one with others.
-_HOMES = {"work": "_compare", "report": "_compare", "example": "_demo"}
+_HOMES = {"work": "_compare", "report": "_compare", "example": "_demo", "cite": "_inspect"}
 _QUIET = "--quiet"
 _EXAMPLES = """Examples:
 

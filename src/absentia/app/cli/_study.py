@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.table import Table
 
+import absentia
 from absentia import files
 from absentia.app._exit_codes import explain_kept
 from absentia.app._progress import TrialProgress, show_trials
@@ -23,7 +24,6 @@ from absentia.app._terminal import (
     say_json,
     say_paths,
 )
-from absentia.app.cli._cite import say_what_to_cite
 from absentia.app.cli._compare import PAGE, TABLE, AdjustOptions, CompareOptions
 from absentia.app.cli._data import open_costs, read_training
 from absentia.app.cli._flags import ReadOptions, ViewKernelOptions, flag_words, make_table
@@ -235,7 +235,8 @@ def write_results(
     if recommendation.command:
         say(f"next:  {escape_text(recommendation.command)}")
     if cite:
-        say_what_to_cite(*(study.data.task.find(name).make() for name in study.design.methods))
+        methods = [study.data.task.find(name).make() for name in study.design.methods]
+        out.file.write(absentia.cite(*methods))
     return None
 
 

@@ -54,8 +54,8 @@ def make_detail_sections(results: ComparisonResults) -> list[Section | None]:
 
 def _choose_methods(results: ComparisonResults, measured: Mapping[str, object]) -> list[str]:
     """Of the methods that were measured the simplest, the recommended, the best, then as in the table."""
-    verdict, ranked = results.verdict, [row.method for row in results.rows]
-    wanted = dict.fromkeys([verdict.simplest, verdict.recommended, verdict.best, *ranked, *measured])
+    chosen, ranked = results.recommendation, [row.method for row in results.rows]
+    wanted = dict.fromkeys([chosen.simplest, chosen.recommended, chosen.best, *ranked, *measured])
     return [method for method in wanted if method in measured][:N_COLOURS]
 
 
@@ -149,7 +149,7 @@ def _make_contrasts_section(results: ComparisonResults) -> Section | None:
     for words in ("Adds", "Alone"):
         columns += [Column(words, note=fmt.unit), interval_column(words), Column("p", full=f"{words}, p")]
     blocks = [make_table("Contribution of each view", columns, rows, "worths")]
-    method = results.views_with or results.verdict.recommended
+    method = results.views_with or results.recommendation.recommended
     return make_section("comparison.views", blocks, method=method, metric=results.metric.name)
 
 
@@ -270,7 +270,7 @@ def _format_rate(rate: float) -> str:
 
 def _make_confusion_section(results: ComparisonResults) -> Section | None:
     """The confusion matrix of the recommended method, or of the first that has one."""
-    ranked = [results.verdict.recommended, *(row.method for row in results.rows)]
+    ranked = [results.recommendation.recommended, *(row.method for row in results.rows)]
     method = next((method for method in ranked if method in results.confusion), None)
     if method is None:
         return None

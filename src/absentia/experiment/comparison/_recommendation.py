@@ -3,7 +3,7 @@ r"""Which method to take, in sentences that the table supports, and how to use t
 What is shown and what to do are two things.  A method is *shown* to be better than the simplest one by the
 corrected resampled t test, after Holm's correction for all that were tried; one that never failed is a
 winner.  *Recommended* is the method that is expected to lose least on new samples: of the largest expected
-score (:mod:`._expectation`), which may well not be shown.  Of those within the region of equivalence of
+score, which may well not be shown.  Of those within the region of equivalence of
 it, that is the default if it is one of them, else the cheapest.
 
 What is to be expected of methods, given all records and what was known of them before.
@@ -33,22 +33,18 @@ A method that was measured on less than two folds with the simplest is as expect
 """
 
 import math
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import norm
-from sklearn.pipeline import Pipeline
 
 from absentia.core import Array
 from absentia.data import statistics
 from absentia.experiment.comparison._data import TaskData
-from absentia.experiment.comparison._design import make_plan
 from absentia.experiment.results import Difference, Expectation, MethodRow, Recommendation
-from absentia.kernels import AdjustViews, ViewKernels
-from absentia.methods.prediction import PerLabel
 from absentia.tasks import Metric
 
 _SIGNIFICANCE = 0.05
@@ -330,9 +326,6 @@ def _listed(names: Sequence[str]) -> str:
 
 # ------------------------------------------------------------------------------- how to use a method
 
-#: What does not come from absentia.
-_OTHER_HOMES = {"make_pipeline": "sklearn.pipeline"}
-
 
 def write_command(name: str, data: TaskData, call: str = "") -> str:
     """One line that uses a method; nothing where the command line does not do it.
@@ -348,88 +341,17 @@ def write_command(name: str, data: TaskData, call: str = "") -> str:
     return f"absentia fit {call} --method {name} -o model.absentia"
 
 
-def write_script(name: str, data: TaskData) -> str:
-    """Some lines of Python that use a method."""
-    samples = "views" if data.has_features else "kernels"
-    reading = f'{samples} = absentia.read("DATA")  # a folder of tables, or a file'
-    reading += ", with a view called covariates" if data.covariates is not None else ""
+def write_script(recommended: str, data: TaskData, folder: Path | None) -> str:
+    """Lines of Python that use the recommended method; without a folder `comparison` is that at hand."""
+    opened = "comparison" if folder is None else f"absentia.open_comparison({str(folder)!r})"
+    lines = [] if folder is None else ["import absentia", ""]
     if data.kind == "completion":
-        lines = [f"kernels = {data.kernel!r}.fit_transform(views)"] if data.has_features else []
-        lines += [f"completed = {data.task.find(name).make()!r}.fit_transform(kernels)"]
-        writing = 'absentia.write("completed.npz", completed)'
-        return "\n".join([*_imports(lines), reading, *lines, writing])
-    lines = [f"model = {_write_model(name, data)}"]
-    several = data.kind == "labels"
-    fitting = [f"model.fit({samples}, {'Y' if several else 'y'})", *_write_decision(lines[0], data)]
-    fitting += [f"model.predict{'_proba' if several else ''}(views[:5])"] if data.has_features else []
-    targets = _TARGETS.get(data.kind, _TARGETS["classes"])
-    labels = [line.replace("SAMPLES", samples) for line in targets]
-    if data.data.groups is not None:
-        groups = 'pd.read_csv("GROUPS.csv", index_col=0)["GROUP"]'
-        labels += [
-            f"{samples} = {samples}.with_groups({groups})  # who never stands on both sides of a split"
-        ]
-    return "\n".join(["import pandas as pd", *_imports(lines), reading, *labels, *lines, *fitting])
-
-
-def _write_decision(model: str, data: TaskData) -> list[str]:
-    """Lines that make a fitted model decide as it did in the comparison."""
-    by_itself = (
-        "AutoClassifier(" in model and isinstance(data.decision, str) and data.decision == "balanced"
-    )
-    if data.kind != "classes" or by_itself:
-        return []
-    classifier = "model[-1]" if "make_pipeline(" in model else "model"
-    if isinstance(data.decision, str):
-        return [f"{classifier}.set_decision({data.decision!r})"]
-    return [
-        'costs = pd.read_csv("COSTS.csv", index_col=0)  # of mistakes, true classes in rows',
-        f"{classifier}.set_decision(costs)",
-    ]
-
-
-#: Labels out of a table, in the order of the samples.
-_TARGETS = {
-    "classes": (
-        'y = pd.read_csv("LABELS.csv", index_col=0)["COLUMN"].dropna()',
-        'SAMPLES, y = SAMPLES.align(y, missing="drop")  # by id',
-    ),
-    "survival": (
-        'y = pd.read_csv("LABELS.csv", index_col=0)[["TIME", "EVENT"]].dropna()',
-        'SAMPLES, _ = SAMPLES.align(y["TIME"], missing="drop")  # by id',
-        "y = y.loc[SAMPLES.ids].to_numpy()",
-    ),
-    "labels": (
-        'Y = pd.read_csv("LABELS.csv", index_col=0)  # 1, 0 or empty, a column per label',
-        "Y = Y.reindex(SAMPLES.ids).to_numpy()",
-    ),
-}
-
-
-def _imports(lines: Iterable[str]) -> list[str]:
-    """What the lines use, by where it comes from."""
-    used = {name for line in lines for name in re.findall(r"\b([A-Z]\w*|make_pipeline)\(", line)}
-    own = ", ".join(sorted(used - _OTHER_HOMES.keys()))
-    others = [f"from {home} import {name}" for name, home in _OTHER_HOMES.items() if name in used]
-    return ["import absentia", f"from absentia import {own}", *others]
-
-
-def _write_model(name: str, data: TaskData) -> str:
-    """What learns, with kernels before it."""
-    entry = data.task.find(name)
-    default = data.has_features and repr(data.kernel) == repr(ViewKernels())
-    plan = make_plan(name, data)
-    estimator = entry.make() if data.kind != "labels" else PerLabel(name)
-    if data.kind == "classes" and "probability" in estimator.get_params():
-        estimator.set_params(probability=True)
-    steps = [repr(AdjustViews())] if data.covariates is not None else []
-    if isinstance(plan.estimator, Pipeline):
-        steps += [repr(step) for _, step in plan.estimator.steps]
-        return f"make_pipeline({', '.join(steps)})"
-    if not default and plan.takes != "kernels":
-        estimator = replace(plan, estimator=estimator).suit(data.data).estimator
-    steps += [repr(data.kernel)] if plan.takes == "kernels" and data.has_features else []
-    return f"make_pipeline({', '.join([*steps, repr(estimator)])})" if steps else repr(estimator)
+        lines += [f"comparison = {opened}"] if folder is not None else []
+        completed = "comparison.best_estimator().transform(comparison.study.data.kernels)"
+        return "\n".join([*lines, f"completed = {completed}  # with {recommended}"])
+    beside = ", with a view called covariates" if data.covariates is not None else ""
+    lines += [f"model = {opened}.best_estimator()  # {recommended}, fitted to all samples"]
+    return "\n".join([*lines, f'model.predict(absentia.read("NEW"))  # new samples{beside}'])
 
 
 # ----------------------------------------------------------------------------------------- what to expect

@@ -29,6 +29,7 @@ from absentia.experiment.comparison._design import (
     load_design,
     make_plan,
 )
+from absentia.experiment.comparison._recommendation import write_script
 from absentia.experiment.comparison._summary import (
     ComparisonSummary,
     costs_of,
@@ -332,8 +333,15 @@ class Study:
         summary = self._summarise(found)
         full = self.records.of(make_full_trials(self.data, self.design)).values()
         order = describe_order(summary) if self.data.kind != "completion" else []
+        results = summary.results()
+        recommendation = results.recommendation
+        if summary.evidence.measured:
+            place = self.folder if self.design.command else None  # in Python the comparison is at hand
+            script = write_script(recommendation.recommended, self.data, place)
+            recommendation = replace(recommendation, python=script)
         return replace(
-            summary.results(),
+            results,
+            recommendation=recommendation,
             at_size=describe_size(self.design, len(self.data.data), full, self.metric, order),
             completion=self._beside(beside) if self.design.completers else None,
             done=len(found),

@@ -22,7 +22,6 @@ from absentia.experiment.comparison._recommendation import (
     expect_differences,
     recommend,
     write_command,
-    write_script,
 )
 from absentia.experiment.engine import Record
 from absentia.experiment.learning_curve import (
@@ -231,18 +230,17 @@ class ComparisonSummary:
 
     def results(self) -> ComparisonResults:
         """All of it."""
-        data, verdict = self.data.data, recommend(self.evidence)
+        data, recommendation = self.data.data, recommend(self.evidence)
         if self.evidence.measured:
-            method = verdict.recommended
-            command = write_command(method, self.data, self.design.call)
-            verdict = replace(verdict, python=write_script(method, self.data), command=command)
+            command = write_command(recommendation.recommended, self.data, self.design.call)
+            recommendation = replace(recommendation, command=command)
         worth = list(_measure_views(self))
         return ComparisonResults(
             title=self.design.title or "Which method works best",
             task=self.data.kind,
             metrics=self.metrics,
             equivalence=self.equivalence,
-            verdict=verdict,
+            recommendation=recommendation,
             rows=self.rows,
             differences=self.differences,
             names=data.names,
