@@ -3,7 +3,6 @@
 from absentia.experiment import results
 from absentia.experiment._forecast import forecast_seconds
 from absentia.experiment._validation import (
-    Gain,
     Quality,
     Validation,
     compare_completers,

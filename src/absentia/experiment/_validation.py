@@ -2,8 +2,8 @@
 
 Predictions: everything is learned inside a fold's training part: the kernels' scales and widths, C, the
 machine, its calibration.  Folds are cut by what the samples are, not by where they stand: the order of the
-samples changes none of it.  For classes the page also tells what decisions rest on, and what samples would
-gain from one more view; that, too, is said by models that have not seen them.
+samples changes none of it.  For classes the page also tells what decisions rest on; that, too, is said by
+models that have not seen them.
 
 Completion: observed cells are hidden, completed and compared with the truth.  A cell is a sample in a view:
 a row of the view's kernel.  A tenth of each view's observed cells is hidden, never a sample's only one, and
@@ -13,38 +13,19 @@ random part is measured on, which does not depend on the order that they come in
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
-from scipy.stats import entropy
 from sklearn.base import clone
 
 from absentia.core import Array
 from absentia.data import KernelViews, Views
-from absentia.kernels import ViewKernels
-from absentia.methods import inspection
 from absentia.methods.catalogue import offered
 from absentia.methods.completion import Completer, Holdout
-from absentia.methods.models import Model
 from absentia.methods.prediction import HeldOutScores
 from absentia.tasks import Plan, Predictions, Task, adjust_samples, make_kernels, order_samples, row_errors
-
-_MAX_GAIN_SAMPLES = 60  # whose absent views are tried, those of least certainty first
-_GAIN_DRAWS = 10  # values tried of each absent view
-
-
-class Gain(NamedTuple):
-    """A sample and a view that it lacks, by position: how probable its class is now, and with the view."""
-
-    sample: int
-    view: int
-    now: float
-    expected: float
-    gain: float
-    changes: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +46,6 @@ class Validation:
         What the first method predicts if a view is hidden from a sample.
     scores : (n, classes), optional
         Of the first method.
-    gains : sequence of Gain, optional
-        What one more view is worth; None: it cannot be told.
     held_out : mapping of str to HeldOutScores
         Of the first method, where a coverage was asked for: calibrated by "pattern", and by "none".
     """
@@ -77,7 +56,6 @@ class Validation:
     strengths: Mapping[str, tuple[Any, ...]]
     without: Array | None = None
     scores: Array | None = None
-    gains: Sequence[Gain] | None = None
     held_out: Mapping[str, HeldOutScores] = field(default_factory=dict)
 
     @property
@@ -127,17 +105,17 @@ def cross_validate(
         cut = task.make_time_folds(y, times, data.groups)
     said: dict[str, list[Predictions]] = {name: [] for name in (*plans, task.prior_name)}
     strengths: dict[str, list[Any]] = {name: [] for name in plans}
-    details = _Details(task, data, y, len(cut))
+    details = _Details(task, data, y)
     held_out = {} if coverage is None else _collect_scores(plans[first], data, y, order, coverage)
     for train, test in cut:
         part = _Fold(data, covariates, train, test)
         for name, plan in plans.items():
             with warnings.catch_warnings(action="ignore"):  # those of the fit to all samples are to be read
-                kernels, X, rows = part.prepare(plan)
+                X, rows = part.prepare(plan)
                 fitted = plan.fit(X, y[train], tick)
                 said[name].append(task.predict(fitted, rows))
                 if name == first:
-                    details.read(fitted, kernels, rows, said[name][-1], part, test)
+                    details.read(fitted, rows, said[name][-1], test)
                     for scores in held_out.values():
                         scores.read(fitted, rows, train, test)
             if (strength := task.find_strength(fitted)) is not None:
@@ -166,72 +144,44 @@ class _Fold:
     ) -> None:
         with warnings.catch_warnings(action="ignore"):  # of levels that few have
             self.train, self.test, _ = adjust_samples(data, covariates, train, test)
-        self._made: list[tuple[Any, ViewKernels | None, KernelViews, Any]] = []
+        self._made: list[tuple[Any, tuple[KernelViews, Any]]] = []
 
-    def prepare(self, plan: Plan) -> tuple[ViewKernels | None, Any, Any]:
-        """Kernels that are made before the method, if any; training samples, and held-out ones."""
+    def prepare(self, plan: Plan) -> tuple[Any, Any]:
+        """What the method takes: of training samples, and of those held out."""
         if plan.takes != "kernels":
-            return None, plan.transform(self.train)[1], self.test
-        for kernel, *made in self._made:
+            return plan.transform(self.train)[1], self.test
+        for kernel, made in self._made:
             if kernel is plan.kernel or kernel == plan.kernel:
-                return made[0], made[1], made[2]
+                return made
         makes, kernels = make_kernels(self.train, plan.kernel)
         rows = self.test if makes is None else makes.transform(self.test)
-        self._made.append((plan.kernel, makes, kernels, rows))
-        return makes, kernels, rows
+        self._made.append((plan.kernel, (kernels, rows)))
+        return kernels, rows
 
 
 class _Details:
     """What is read of the method that is judged beside its predictions, fold by fold."""
 
-    def __init__(self, task: Task, data: Views | KernelViews, y: Array, n_folds: int) -> None:
-        self.task, self.data, self.y = task, data, y
-        self.without = (
-            np.empty(data.observed.shape, dtype=y.dtype) if "hidden views" in task.sections else None
-        )
+    def __init__(self, task: Task, data: Views | KernelViews, y: Array) -> None:
+        self.task, self.y = task, y
+        hidden = "hidden views" in task.sections
+        self.without = np.empty(data.observed.shape, dtype=y.dtype) if hidden else None
         self.scores: Array | None = None
-        self.gains: list[Gain] | None = None
-        self._share = -(-_MAX_GAIN_SAMPLES // n_folds)
-
-    @cached_property
-    def _n_classes(self) -> int:
-        return len(np.unique(self.y))
 
     def fields(self, samples: Array) -> dict[str, Any]:
         """Of the samples at these positions, which are all that were read."""
-        rows = {name: getattr(self, name) for name in ("without", "scores")}
-        gains = self.gains
-        if gains is not None:
-            gains = [gain._replace(sample=int(np.searchsorted(samples, gain.sample))) for gain in gains]
-        return {name: x if x is None else x[samples] for name, x in rows.items()} | {"gains": gains}
+        rows = {"without": self.without, "scores": self.scores}
+        return {name: x if x is None else x[samples] for name, x in rows.items()}
 
-    def read(self, fitted: Any, kernels: Any, rows: Any, said: Any, part: _Fold, test: Array) -> None:
+    def read(self, fitted: Any, rows: Any, said: Predictions, test: Array) -> None:
         """The samples `test` of a fold, which the fitted estimator takes as `rows`."""
         if self.without is not None:
             self.without[test] = _predict_without_each(self.task, fitted, rows, said.values)
-        if "gains" not in self.task.sections:
-            return
-        shape = (len(self.y), self._n_classes)
-        if self.scores is None:
-            self.scores = np.zeros(shape)
-        self.scores[test] = _score_classes(fitted, rows)
-        if said.probabilities is None or not isinstance(self.data, Views):
-            return
-        self.gains = self.gains or []
-        doubtful = np.argsort(-entropy(said.probabilities, axis=1), kind="stable")
-        lacks = np.asarray((~self.data.observed[test]).any(axis=1))
-        chosen = doubtful[lacks[doubtful]][: self._share]
-        self._try_views(Model(fitted, kernels), part.train, part.test[chosen])
-
-    def _try_views(self, model: Model, train: Views, test: Views) -> None:
-        assert self.gains is not None
-        if not len(test):
-            return
-        found = inspection.value_of_views(model, test, train, n_draws=_GAIN_DRAWS)
-        ids = self.data.ids.tolist()
-        place = {id: ids.index(id) for id in test.ids.tolist()}
-        for sample, view, *numbers in found.itertuples(index=False):
-            self.gains.append(Gain(place[sample], self.data.names.index(view), *map(float, numbers)))
+        if hasattr(fitted, "decision_function"):
+            scores = _score_classes(fitted, rows)
+            if self.scores is None:
+                self.scores = np.zeros((len(self.y), scores.shape[1]))
+            self.scores[test] = scores
 
 
 def _score_classes(classifier: Any, rows: Any) -> Array:
