@@ -50,9 +50,6 @@ _DIFFERENCE_COLUMNS = {
     "probability worse": "worse",
     "probability same": "same",
     "probability better": "better",
-    "only it right": "wins",
-    "only the simplest right": "losses",
-    "p (McNemar)": "p_mcnemar",
 }
 
 

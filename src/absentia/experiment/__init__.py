@@ -5,7 +5,7 @@ from absentia.experiment._forecast import forecast_seconds
 from absentia.experiment._validation import (
     Quality,
     Validation,
-    compare_completers,
+    compare_with_baselines,
     count_steps,
     cross_validate,
     measure_hidden_errors,

@@ -204,11 +204,7 @@ def _predict_without_each(task: Task, fitted: Any, rows: Any, predicted: Array) 
 # ------------------------------------------------------------------------------ completion of hidden cells
 
 
-_clock: Callable[[], float] = time.process_time
-_OPTIONAL_SECONDS = 60.0  # CPU time for methods that are tried if there is time
 _MAX_MEASURED_SAMPLES = 3000  # of more, so many are drawn at random
-_NOT_FINISHED = "was not done when the time was up"
-_NOT_TRIED = "was not tried: the time was up"
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,8 +217,6 @@ class Quality:
         Names of the V views.
     cells : int array of shape (h, 2)
         Sample and view of each of the h hidden cells.
-    n_views_left : int array of shape (h,)
-        How many views the sample of each hidden cell still has.
     row_errors : dict of str to array of shape (h,)
         By method, the relative error of each hidden cell's row; NaN where the true row is zero.
     ca_errors : dict of str to array of shape (V,)
@@ -237,7 +231,6 @@ class Quality:
 
     names: tuple[str, ...]
     cells: Array
-    n_views_left: Array
     row_errors: dict[str, Array]
     ca_errors: dict[str, Array]
     seconds: dict[str, float]
@@ -270,9 +263,6 @@ def measure_hidden_errors(
     completers: Mapping[str, Completer],
     share: float = 0.1,
     tick: Callable[[], None] = lambda: None,
-    *,
-    optional: Mapping[str, Completer] | None = None,
-    seconds: float = _OPTIONAL_SECONDS,
     max_samples: int | None = None,
 ) -> Quality:
     """Hide observed cells, complete them with every method, and measure the errors.
@@ -282,16 +272,11 @@ def measure_hidden_errors(
     kernels : KernelViews
         Square.
     completers : mapping of str to completer
-        Unfitted methods by name, which are cloned; all are measured, however long they take.
+        Unfitted methods by name, which are cloned.
     share : float
         Share of each view's observed cells that is hidden, in (0, 1).
     tick : callable, optional
         Called after each method.
-    optional : mapping of str to completer, optional
-        More methods, which are tried in this order until the time is up.
-    seconds : float
-        CPU time, `completers` included, after which no optional method is begun, and the running one is
-        stopped if it has a callback.
     max_samples : int, optional
         Number of samples to draw if there are more; cells are hidden and counted among these.
     """
@@ -299,41 +284,26 @@ def measure_hidden_errors(
     whole, part = holdout.whole, holdout.part
     subsample = None if len(whole) == len(kernels) else (len(whole), len(kernels))
     cells = np.argwhere(holdout.hidden & part.observed.any(axis=0))  # in views that somebody is left in
-    n_views_left = part.observed.sum(axis=1)[cells[:, 0]]
-    quality = Quality(kernels.names, cells, n_views_left, {}, {}, {}, {}, subsample)
-    if not len(cells):
-        return quality
-    deadline = _clock() + seconds
-    for name, completer in completers.items():
-        _measure_method(quality, holdout, name, completer, None)
-        tick()
-    for name, completer in (optional or {}).items():
-        if _clock() < deadline:
-            _measure_method(quality, holdout, name, completer, deadline)
-        else:
-            quality.left_out[name] = _NOT_TRIED
+    quality = Quality(kernels.names, cells, {}, {}, {}, {}, subsample)
+    for name, completer in completers.items() if len(cells) else ():
+        _measure_method(quality, holdout, name, completer)
         tick()
     return quality
 
 
-def _measure_method(
-    quality: Quality, holdout: Holdout, name: str, completer: Completer, deadline: float | None
-) -> None:
+def _measure_method(quality: Quality, holdout: Holdout, name: str, completer: Completer) -> None:
     """Add one method's errors to `quality`, or the reason why it has none."""
     method = clone(completer)
     if "callback" in method.get_params():
-        method.set_params(callback=None if deadline is None else lambda _: _clock() > deadline)
-    start = _clock()
+        method.set_params(callback=None)
+    start = time.process_time()
     try:
         with warnings.catch_warnings(action="ignore"):  # the completion itself has shown them
             completed = method.fit_transform(holdout.part)
     except (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError) as error:
         quality.left_out[name] = f"could not: {str(error) or type(error).__name__}"
         return
-    seconds = _clock() - start
-    if deadline is not None and _clock() > deadline and not getattr(method, "converged_", True):
-        quality.left_out[name] = _NOT_FINISHED
-        return
+    seconds = time.process_time() - start
     by_cell, by_view = row_errors(holdout.whole, completed, quality.cells)
     if np.isinf(by_cell).any():
         quality.left_out[name] = "gave values that are not finite"
@@ -347,41 +317,22 @@ def _nan_mean(values: Array) -> float:
     return float(known.mean()) if len(known) else float("nan")
 
 
-def compare_completers(
+def compare_with_baselines(
     name: str, completer: Completer, kernels: KernelViews, tick: Callable[[], None] = lambda: None
 ) -> Quality:
-    """Measure a method beside mean fill, zero fill and, while time lasts, the catalogue's other completers.
-
-    Errors are measured on at most 3000 samples.  Methods that are for fewer samples than `kernels` has are
-    left out even if so few are drawn.
+    """Measure a method beside mean fill and zero fill, on at most 3000 samples.
 
     Parameters
     ----------
     name : str
-        Name of the method; takes the place of the catalogue's entry of that name, if there is one.
+        Name of the method; takes the place of the baseline of that name, if it is one.
     completer : completer
-        The method, unfitted, with the parameters that it is used with; others have their defaults.
+        The method, unfitted, with the parameters that it is used with.
     kernels : KernelViews
         Square.
     tick : callable
-        Called once for each completer of the catalogue.
+        Called once for each of them.
     """
-    entries = offered("completer").values()
-    completers = {entry.name: entry.make() for entry in entries if entry.baseline and entry.name != name}
+    completers = {entry.name: entry.make() for entry in offered("completer").values() if entry.baseline}
     completers[name] = completer
-    optional, too_large = {}, {}
-    # those for any number of samples first
-    for entry in sorted(entries, key=lambda entry: entry.max_samples is not None):
-        if entry.name in completers:
-            continue
-        if entry.max_samples is None or len(kernels) <= entry.max_samples:
-            optional[entry.name] = entry.make()
-        else:
-            too_large[entry.name] = f"is for at most {entry.max_samples} samples"
-    quality = measure_hidden_errors(
-        kernels, completers, tick=tick, optional=optional, max_samples=_MAX_MEASURED_SAMPLES
-    )
-    for entry_name, reason in too_large.items():
-        quality.left_out[entry_name] = reason
-        tick()
-    return quality
+    return measure_hidden_errors(kernels, completers, tick=tick, max_samples=_MAX_MEASURED_SAMPLES)

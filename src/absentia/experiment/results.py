@@ -43,9 +43,7 @@ class Difference:
     """A method against the simplest one, fold by fold, in the main metric.
 
     `p` is of the corrected resampled t test and `adjusted` the same after Holm; `worse`, `same` and
-    `better` are probabilities that it is so by more than the region of equivalence; `wins` and `losses` are
-    samples that only one of the two got right out of fold (majority over repeats) and `p_mcnemar` what
-    McNemar's test says of them, None where there is no right and wrong.
+    `better` are probabilities that it is so by more than the region of equivalence.
     """
 
     method: str
@@ -57,9 +55,6 @@ class Difference:
     worse: float
     same: float
     better: float
-    wins: int | None = None
-    losses: int | None = None
-    p_mcnemar: float | None = None
 
 
 @dataclass(frozen=True)

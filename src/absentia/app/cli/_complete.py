@@ -51,8 +51,8 @@ class CompleteOptions:
     report
         Also write an HTML report here.
     no_quality
-        Leave out of the report how well methods fill observed cells that are hidden, which takes a minute
-        or so.
+        Leave out of the report how well the method fills observed cells that are hidden, beside mean fill;
+        absentia compare judges all methods.
     """
 
     source: flag.ReadOptions = flag.ReadOptions()  # noqa: RUF009 - it is frozen

@@ -204,8 +204,8 @@ def _completion_story(
     """What the report of one completion shows; errors on hidden cells too, if these are wanted."""
     method, quality = entry.name, None
     if not options.no_quality:
-        with step_bar("judging", len(offered("completer"))) as tick:
-            quality = experiment.compare_completers(method, completer, kernels, tick)
+        with step_bar("judging", 3) as tick:
+            quality = experiment.compare_with_baselines(method, completer, kernels, tick)
         if quality.subsample_note:
             say(quality.subsample_note)
     return reporting.CompletionStory(

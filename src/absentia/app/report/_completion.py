@@ -125,7 +125,7 @@ def _list_figures(story: CompletionStory) -> list[tuple[str, str]]:
 
 
 def _make_quality_section(story: CompletionStory) -> Section | None:
-    """Errors on cells hidden on purpose, uncertainty of completed rows; None if nothing was measured."""
+    """Errors on cells hidden on purpose; None if nothing was measured."""
     quality, chosen = story.quality, story.method
     if quality is None:
         return None
@@ -137,9 +137,9 @@ def _make_quality_section(story: CompletionStory) -> Section | None:
         verdicts = list(_compare_with_others(quality, chosen))
         blocks += [sentences(verdicts)] if verdicts else []
         blocks += _make_method_errors(quality, order, chosen) if order else []
-        blocks += [note(f"Not in the table: {_describe_left_out(quality)}.")] if quality.left_out else []
+        left_out = ", ".join(f"{name} ({why})" for name, why in quality.left_out.items())
+        blocks += [note(f"Not in the table: {left_out}.")] if left_out else []
         blocks += _make_view_errors(quality, order, chosen) if order else []
-    blocks += _make_uncertainty(quality, chosen)
     return make_section("completion.quality", blocks, lead=lead)
 
 
@@ -164,20 +164,13 @@ def _make_method_errors(quality: Quality, order: Sequence[str], chosen: str) -> 
 
 
 def _compare_with_others(quality: Quality, chosen: str) -> Iterator[str]:
-    """Is the method better than mean fill here, and is another better still."""
+    """Is the method better than mean fill here."""
     if chosen not in quality.row_errors:
         if chosen in quality.left_out:
             yield f"{chosen} {quality.left_out[chosen]}, so nothing can be said of how good it is here."
         return
     if chosen != _MEAN and _MEAN in quality.row_errors:
         yield _compare_with_mean(quality, chosen)
-    best = min(quality.row_errors, key=lambda name: quality.mean_errors(name)[0])
-    lowest, chosen_error = (format_number(quality.mean_errors(name)[0]) for name in (best, chosen))
-    if lowest != chosen_error:
-        yield (
-            f"The least error on these cells has {best}, {lowest} where {chosen} has {chosen_error}; small "
-            "differences on few cells are luck."
-        )
 
 
 def _compare_with_mean(quality: Quality, chosen: str) -> str:
@@ -200,15 +193,6 @@ def _compare_with_mean(quality: Quality, chosen: str) -> str:
     )
 
 
-def _describe_left_out(quality: Quality) -> str:
-    """Methods without a number, those with the same reason together."""
-    reasons = quality.left_out
-    return "; ".join(
-        f"{', '.join(name for name, why in reasons.items() if why == reason)} ({reason})"
-        for reason in dict.fromkeys(reasons.values())
-    )
-
-
 def _make_view_errors(quality: Quality, order: Sequence[str], chosen: str) -> list[Markup]:
     """ARE of each view by method, the least marked."""
     by_view = np.array([quality.view_errors(name) for name in order])
@@ -228,37 +212,6 @@ def _make_view_errors(quality: Quality, order: Sequence[str], chosen: str) -> li
     if (hidden < _FEW).any():
         words += f" Rows marked few rest on fewer than {_FEW} hidden cells and may be luck."
     return [heading("View by view"), make_table("Errors by view", columns, rows, "by-view"), note(words)]
-
-
-def _make_uncertainty(quality: Quality, chosen: str) -> list[Markup]:
-    """Errors on hidden cells by how many views a sample was left with."""
-    rows = list(_summarise_errors(quality, chosen))
-    if not rows:
-        return []
-    words = note(get_words("completion.quality.uncertainty", method=chosen))
-    columns: Columns = [
-        *("Completed from", "Rows", "Relative error, median"),
-        Column("middle 80%", full="Relative error, middle 80%"),
-        "mean fill, median",
-    ]
-    table = make_table("Errors by views left", columns, rows, "sureness")
-    return [heading("Uncertainty of completed rows"), words, table]
-
-
-def _summarise_errors(quality: Quality, chosen: str) -> Iterator[Row]:
-    if chosen not in quality.row_errors:
-        return
-    errors = quality.row_errors[chosen]
-    mean = None if chosen == _MEAN else quality.row_errors.get(_MEAN)
-    for n_left in sorted(set(quality.n_views_left.tolist()), reverse=True):
-        here = (quality.n_views_left == n_left) & ~np.isnan(errors)
-        if here.any():
-            low, median, high = (
-                format_number(x) for x in np.quantile(errors[here], [0.1, 0.5, 0.9]).tolist()
-            )
-            beside = DASH if mean is None else format_number(float(np.median(mean[here])))
-            cells = [format_number(int(here.sum())), median, f"{low} to {high}", beside]
-            yield few_row(name_cell(format_count(n_left, "other view")), cells, here.sum() < _FEW)
 
 
 # ----------------------------------------------------------------------------------------------- intervals

@@ -180,31 +180,7 @@ class ComparisonSummary:
         if t.error == 0 and t.mean != 0:  # nothing to judge it by
             nan = float("nan")
             found = replace(found, low=nan, high=nan, worse=nan, same=nan, better=nan)
-        wins, losses, p_mcnemar = self._count_disagreements(method)
-        return replace(found, wins=wins, losses=losses, p_mcnemar=p_mcnemar)
-
-    def _count_disagreements(self, method: str) -> tuple[int | None, int | None, float | None]:
-        """Samples that only one of two got right in most of the repeats that both had."""
-        if self.data.kind != "classes":
-            return None, None, None
-        own, base = self._done_by_fold(method), self._done_by_fold(self.simplest)
-        both = own.keys() & base.keys()
-        right, other_right = (self._mostly_right([records[key] for key in both]) for records in (own, base))
-        test = statistics.mcnemar(right, other_right, self.data.data.groups)
-        return test.wins, test.losses, test.p
-
-    def _done_by_fold(self, method: str) -> dict[tuple[int, int], Record]:
-        done = [record for record in self.main.get(method, []) if record.done]
-        return {(record.trial["repeat"], record.trial["fold"]): record for record in done}
-
-    def _mostly_right(self, records: Sequence[Record]) -> Array:
-        """Whether a sample was right in more than half of the times that it was held out."""
-        y = self.data.targets
-        balance = np.zeros(len(y))
-        for record in records:
-            test = np.array(record.result["test"], dtype=int)
-            balance[test] += np.where(np.array(record.result["predicted"]) == y[test], 1, -1)
-        return balance > 0
+        return found
 
     @cached_property
     def sample_statistics(self) -> dict[str, Array]:
@@ -503,9 +479,7 @@ def _make_facts(summary: ComparisonSummary) -> dict[str, str]:
     else:
         facts["folds"] = f"{_describe_folds(summary)}; {_INSIDE}"
         if data.n_groups is not None:
-            facts["groups"] = (
-                f"{data.n_groups} of samples, none on both sides of a split; McNemar's test is by group"
-            )
+            facts["groups"] = f"{data.n_groups} of samples, none on both sides of a split"
     if summary.data.covariates is not None:
         (view,) = summary.data.covariates.names
         names = ", ".join(summary.data.covariates[view].columns)
@@ -516,10 +490,9 @@ def _make_facts(summary: ComparisonSummary) -> dict[str, str]:
     if design.repeats_of:
         fewer = ", ".join(f"{name} ({count})" for name, count in design.repeats_of.items())
         facts["fewer repeats"] = f"{fewer}: slow on data of this size"
-    mcnemar = "; McNemar's test on out-of-fold predictions" if kind == "classes" else ""
     facts["statistics"] = (
         "corrected resampled t test against the simplest, Holm's correction; Bayesian correlated t test "
-        f"with {summary.equivalence:.3g} as practically nil{mcnemar}"
+        f"with {summary.equivalence:.3g} as practically nil"
     )
     if summary.data.times is not None:
         facts["time"] = (
