@@ -571,12 +571,6 @@ class Task:
         """By metric the score if samples weigh that much (n,), in all 1; those that can be told of it."""
         return {}
 
-    def bound_scores(
-        self, y: Array, statistics: Array, weights: Array, unknown: float
-    ) -> dict[str, tuple[float, float]]:
-        """Least and largest score if nothing is known of a share of the samples, where there are bounds."""
-        return {}
-
     def check_predictions(self, predicted: Array, n_names: int) -> bool:
         """Whether numbers can be predictions; `n_names` classes or labels there are."""
         return True

@@ -261,52 +261,17 @@ class Classification(Task):
             name: WeightedScore(float(mean), column - mean)
             for name, mean, column in zip(names, means, statistics.T, strict=True)
         }
-        right, there, share, hits = _weigh_classes(y, statistics, weights)
+        right = statistics[:, 0]
+        share, hits = np.bincount(y, weights), np.bincount(y, weights * right)
+        there = share > 0
         recall = np.where(there, hits / np.where(there, share, 1.0), 0.0)
         per_class = np.where(there, 1 / np.where(there, share, 1.0), 0.0) / there.sum()
         influence = (right - recall[y]) * per_class[y]
         found["balanced accuracy"] = WeightedScore(float(recall[there].mean()), influence)
         return found
 
-    def bound_scores(
-        self, y: Array, statistics: Array, weights: Array, unknown: float
-    ) -> dict[str, tuple[float, float]]:
-        """All that is unknown is wrong, or right, and of the classes for which that counts most."""
-        _, there, share, hits = _weigh_classes(y, statistics, (1 - unknown) * weights)
-        least = _dilute(hits[there], share[there], unknown)
-        most = 1 - _dilute((share - hits)[there], share[there], unknown)
-        return {"accuracy": (hits.sum(), hits.sum() + unknown), "balanced accuracy": (least, most)}
-
     def check_predictions(self, predicted: Array, n_names: int) -> bool:
         return bool(((predicted == np.round(predicted)) & (predicted >= 0) & (predicted < n_names)).all())
-
-
-def _weigh_classes(y: Array, statistics: Array, weights: Array) -> tuple[Array, Array, Array, Array]:
-    """Who is right (n,); by class whether it is there, what it weighs, and what those who are right do."""
-    right = statistics[:, 0]
-    share, hits = np.bincount(y, weights), np.bincount(y, weights * right)
-    return right, share > 0, share, hits
-
-
-def _dilute(parts: Array, wholes: Array, more: float) -> float:
-    """The least mean of ``parts / (wholes + x)``, where all x are from 0 on and in all `more`.
-
-    Where x is positive, ``sqrt(parts) / (wholes + x)`` is the same for all, as all ratios fall alike there.
-    """
-    roots = np.sqrt(np.maximum(parts, 0.0))
-    order = np.argsort(-roots / wholes, kind="stable")  # those that fall fastest get some first
-    added = np.zeros(len(parts))
-    for n in range(1, len(order) + 1):
-        first = order[:n]
-        if roots[first[-1]] == 0:
-            break
-        level = roots[first].sum() / (wholes[first].sum() + more)
-        x = roots[first] / level - wholes[first]
-        if x[-1] < 0:
-            break
-        added[:] = 0.0
-        added[first] = x
-    return float(np.mean(parts / (wholes + added)))
 
 
 def balanced_accuracy(y: Array, right: Array, groups: Array | None = None) -> Interval:
@@ -481,13 +446,6 @@ class Multilabel(Task):
         hits, known = weights @ statistics
         influence = (statistics[:, 0] - hits / known * statistics[:, 1]) / known
         return {"accuracy": WeightedScore(float(hits / known), influence)}
-
-    def bound_scores(
-        self, y: Array, statistics: Array, weights: Array, unknown: float
-    ) -> dict[str, tuple[float, float]]:
-        """As many labels are taken to be known of samples of which nothing else is."""
-        accuracy = (1 - unknown) * self.weigh_scores(y, statistics, weights)["accuracy"].value
-        return {"accuracy": (accuracy, accuracy + unknown)}
 
     def check_predictions(self, predicted: Array, n_names: int) -> bool:
         return Classification().check_predictions(predicted, 2)
