@@ -25,6 +25,7 @@ from absentia.core._parameters import (
     Range,
     check_name,
     get_parameters,
+    list_some,
     make_generator,
 )
 from absentia.core._resources import (

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from absentia.core import Array
+from absentia.core import Array, list_some
 from absentia.data import Presence, find_duplicates, name_pattern
 from absentia.tasks import Interval, Metric, Task, normal_interval
 
@@ -235,9 +235,8 @@ def _say_score(row: MixScore, metric: Metric) -> str:
 def _list_patterns(patterns: Sequence[PatternShare]) -> str:
     """The most frequent patterns with their shares, and how many more there are."""
     ordered = sorted(patterns, key=lambda pattern: -pattern.new)
-    words = [f"{pattern.words} ({pattern.new:.1%})" for pattern in ordered[:_MAX_NAMED]]
-    more = f" and {len(ordered) - _MAX_NAMED} more" if len(ordered) > _MAX_NAMED else ""
-    return ", ".join(words) + more
+    words = [f"{pattern.words} ({pattern.new:.1%})" for pattern in ordered]
+    return list_some(words, _MAX_NAMED)
 
 
 # ------------------------------------------------------------------------------------------- estimation

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from absentia.core import Array, warn
+from absentia.core import Array, list_some, warn
 from absentia.data import (
     AbsenceWarning,
     KernelViews,
@@ -302,8 +302,7 @@ def decision_words(classifier: Any) -> str:
     if decision.ndim == 2:
         pairs = np.argwhere(decision > 0).tolist()
         mistakes = [f"{names[k]} taken for {names[j]} {decision[k, j]:.3g}" for k, j in pairs]
-        more = f" and {len(pairs) - _MAX_MISTAKES} more" if len(pairs) > _MAX_MISTAKES else ""
-        return f"least expected cost ({', '.join(mistakes[:_MAX_MISTAKES])}{more})"
+        return f"least expected cost ({list_some(mistakes, _MAX_MISTAKES)})"
     weights = decision / decision.min()
     if np.allclose(weights, 1):
         return ""

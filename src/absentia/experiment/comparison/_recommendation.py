@@ -41,7 +41,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm
 
-from absentia.core import Array
+from absentia.core import Array, list_some
 from absentia.data import statistics
 from absentia.experiment.comparison._data import TaskData
 from absentia.experiment.results import Difference, Expectation, MethodRow, Recommendation
@@ -217,7 +217,7 @@ def _details(evidence: Evidence, best: str, recommended: str) -> Iterator[str]:
     yield from _costs(evidence, recommended)
     broken = [row.method for row in evidence.rows if row.failed]
     if broken:
-        yield f"Failed at least once: {_listed(broken)}; the table says why."
+        yield f"Failed at least once: {list_some(broken, _MAX_NAMED)}; the table says why."
 
 
 def _alternatives(evidence: Evidence, recommended: str) -> Iterator[str]:
@@ -264,10 +264,10 @@ def _groups(evidence: Evidence, recommended: str) -> Iterator[str]:
     for words, methods in said.items():
         others = [method for method in methods if method != recommended and method not in same]
         if others:
-            yield f"{words}: {_listed(others)}."
+            yield f"{words}: {list_some(others, _MAX_NAMED)}."
     if same:
         words = f"Practically the same as {evidence.simplest}, with a probability above"
-        yield f"{words} {_SAME_PROBABILITY:.0%}: {_listed(same)}."
+        yield f"{words} {_SAME_PROBABILITY:.0%}: {list_some(same, _MAX_NAMED)}."
 
 
 def _costs(evidence: Evidence, recommended: str) -> Iterator[str]:
@@ -317,11 +317,6 @@ def _size(megabytes: float) -> str:
     if megabytes < 1:
         return "less than 1 MB"
     return f"{megabytes:.0f} MB" if megabytes < 1000 else f"{megabytes / 1024:.1f} GB"
-
-
-def _listed(names: Sequence[str]) -> str:
-    some = ", ".join(names[:_MAX_NAMED])
-    return f"{some} and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else some
 
 
 # ------------------------------------------------------------------------------- how to use a method

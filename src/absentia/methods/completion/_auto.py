@@ -20,9 +20,8 @@ import numpy as np
 
 from absentia.core import RandomState, copy_with, estimator
 from absentia.data import AbsenceWarning, KernelViews
-from absentia.methods.completion._base import Basis, Coordinates, SubspaceCompleter
+from absentia.methods.completion._base import MAX_SAMPLES, Basis, Coordinates, Holdout, SubspaceCompleter
 from absentia.methods.completion._fill import MeanFill
-from absentia.methods.completion._holdout import MAX_SAMPLES, Holdout
 from absentia.methods.completion.cvkt import CVKT
 from absentia.methods.completion.mkmc import MKMC
 

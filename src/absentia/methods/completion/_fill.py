@@ -24,8 +24,7 @@ from absentia.core import (
     thin_operator,
 )
 from absentia.data import KernelViews
-from absentia.methods.completion._base import Basis, Coordinates, SubspaceCompleter
-from absentia.methods.completion._holdout import Holdout
+from absentia.methods.completion._base import Basis, Coordinates, Holdout, SubspaceCompleter
 
 
 @estimator

@@ -23,8 +23,7 @@ from absentia.core import (
 )
 from absentia.core.optimize import Callback, StoppingRule
 from absentia.data import KernelViews
-from absentia.methods.completion._base import Basis, Coordinates, SubspaceCompleter
-from absentia.methods.completion._holdout import Holdout
+from absentia.methods.completion._base import Basis, Coordinates, Holdout, SubspaceCompleter
 
 
 @estimator

@@ -79,8 +79,7 @@ from absentia.core import (
     make_generator,
 )
 from absentia.data import KernelViews, order_kernels
-from absentia.methods.completion._base import Coordinates, SubspaceCompleter
-from absentia.methods.completion._holdout import MAX_SAMPLES, Holdout
+from absentia.methods.completion._base import MAX_SAMPLES, Coordinates, Holdout, SubspaceCompleter
 from absentia.methods.completion.cvkt._descent import DescentOptions, DescentTransfer
 from absentia.methods.completion.cvkt._features import (
     TOTAL_LANDMARKS,

@@ -10,7 +10,7 @@ from absentia.core import DISTINCT_RTOL, Array, argmin_key, get_factors, has_fac
 from absentia.core.linalg import invert_permutation
 from absentia.core.optimize import Point
 from absentia.data import AbsenceWarning, KernelViews
-from absentia.methods.completion._holdout import Holdout
+from absentia.methods.completion._base import Holdout
 from absentia.methods.completion.mkmc._coordinates import locate_absent
 from absentia.methods.completion.mkmc._low_rank import VisibleProblem
 from absentia.methods.completion.mkmc._solver import ShortRuns, Solver
