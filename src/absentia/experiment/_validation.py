@@ -44,8 +44,6 @@ class Validation:
         C, penalty or alpha of a method in every fold, if it has one.
     without : (n, V), optional
         What the first method predicts if a view is hidden from a sample.
-    scores : (n, classes), optional
-        Of the first method.
     held_out : mapping of str to HeldOutScores
         Of the first method, where a coverage was asked for: calibrated by "pattern", and by "none".
     """
@@ -55,7 +53,6 @@ class Validation:
     fold: Array
     strengths: Mapping[str, tuple[Any, ...]]
     without: Array | None = None
-    scores: Array | None = None
     held_out: Mapping[str, HeldOutScores] = field(default_factory=dict)
 
     @property
@@ -105,7 +102,8 @@ def cross_validate(
         cut = task.make_time_folds(y, times, data.groups)
     said: dict[str, list[Predictions]] = {name: [] for name in (*plans, task.prior_name)}
     strengths: dict[str, list[Any]] = {name: [] for name in plans}
-    details = _Details(task, data, y)
+    hidden = "hidden views" in task.sections
+    without = np.empty(data.observed.shape, dtype=y.dtype) if hidden else None
     held_out = {} if coverage is None else _collect_scores(plans[first], data, y, order, coverage)
     for train, test in cut:
         part = _Fold(data, covariates, train, test)
@@ -115,7 +113,8 @@ def cross_validate(
                 fitted = plan.fit(X, y[train], tick)
                 said[name].append(task.predict(fitted, rows))
                 if name == first:
-                    details.read(fitted, rows, said[name][-1], test)
+                    if without is not None:
+                        without[test] = _predict_without_each(task, fitted, rows, said[name][-1].values)
                     for scores in held_out.values():
                         scores.read(fitted, rows, train, test)
             if (strength := task.find_strength(fitted)) is not None:
@@ -127,7 +126,8 @@ def cross_validate(
     used = {name: tuple(values) for name, values in strengths.items()}
     joined = {name: Predictions.join(parts, place) for name, parts in said.items()}
     samples = tested[place]
-    return Validation(samples, joined, fold, used, held_out=held_out, **details.fields(samples))
+    without = None if without is None else without[samples]
+    return Validation(samples, joined, fold, used, without, held_out)
 
 
 def _collect_scores(plan: Plan, data: Any, y: Array, order: Array, coverage: float) -> dict[str, Any]:
@@ -157,37 +157,6 @@ class _Fold:
         rows = self.test if makes is None else makes.transform(self.test)
         self._made.append((plan.kernel, (kernels, rows)))
         return kernels, rows
-
-
-class _Details:
-    """What is read of the method that is judged beside its predictions, fold by fold."""
-
-    def __init__(self, task: Task, data: Views | KernelViews, y: Array) -> None:
-        self.task, self.y = task, y
-        hidden = "hidden views" in task.sections
-        self.without = np.empty(data.observed.shape, dtype=y.dtype) if hidden else None
-        self.scores: Array | None = None
-
-    def fields(self, samples: Array) -> dict[str, Any]:
-        """Of the samples at these positions, which are all that were read."""
-        rows = {"without": self.without, "scores": self.scores}
-        return {name: x if x is None else x[samples] for name, x in rows.items()}
-
-    def read(self, fitted: Any, rows: Any, said: Predictions, test: Array) -> None:
-        """The samples `test` of a fold, which the fitted estimator takes as `rows`."""
-        if self.without is not None:
-            self.without[test] = _predict_without_each(self.task, fitted, rows, said.values)
-        if hasattr(fitted, "decision_function"):
-            scores = _score_classes(fitted, rows)
-            if self.scores is None:
-                self.scores = np.zeros((len(self.y), scores.shape[1]))
-            self.scores[test] = scores
-
-
-def _score_classes(classifier: Any, rows: Any) -> Array:
-    """Scores by class; of two classes the one's are the other's with the sign changed."""
-    scores = np.asarray(classifier.decision_function(rows))
-    return np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
 
 
 def _predict_without_each(task: Task, fitted: Any, rows: Any, predicted: Array) -> Array:

@@ -45,7 +45,6 @@ def mistaken_story(n=150, seed=0, **changes):
         "weights": None,
         "predictions": {"m": (truth + (np.arange(n) % 2)) % 3},
         "probabilities": rng.dirichlet(np.ones(3), n),
-        "scores": rng.normal(size=(n, 3)),
     }
     return classification_story(n=n, n_views=2, **values | changes)
 
@@ -73,15 +72,10 @@ def test_the_surest_come_first_and_are_those_that_are_wrong(monkeypatch):
     assert "Here are 50 of them." in text
 
 
-def test_without_probabilities_the_lead_of_the_score_orders():
-    story = mistaken_story(probabilities=None)
-    shown, text = mistakes(story)
-    i = int(shown[0][0][1:])
-    ahead = story.scores - np.take_along_axis(story.scores, story.truth[:, None], axis=1)
-    lead = np.take_along_axis(ahead, story.predictions["m"][:, None], axis=1)[:, 0]
-    assert lead[i] == lead[1::2].max()
-    assert "Score of predicted" in text
-    assert mistakes(mistaken_story(probabilities=None, scores=None))[0][0][0] == "p1"
+def test_without_probabilities_mistakes_stand_as_they_came():
+    shown, text = mistakes(mistaken_story(probabilities=None))
+    assert [row[0] for row in shown] == [f"p{i}" for i in range(1, 150, 2)]
+    assert "robability of predicted" not in text
 
 
 def test_long_ids_are_shortened_on_the_page_and_whole_in_the_download():

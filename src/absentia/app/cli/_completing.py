@@ -355,7 +355,7 @@ def _find_tables(output: Path, coverage: float | None) -> dict[str, Path]:
 
 
 def _are_of_one_run(tables: Sequence[Path]) -> bool:
-    """Whether several tables are there, and begin with the same names of columns, as one run writes them."""
+    """Whether several tables are there, and begin with the same names of columns, as those of one run."""
     there = [path for path in tables if path.is_file()]
     return len(there) > 1 and len({path.read_bytes().partition(b"\n")[0] for path in there}) == 1
 

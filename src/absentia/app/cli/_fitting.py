@@ -512,7 +512,6 @@ def _render_classes(fit: _Fit, validation: Validation, common: Mapping[str, Any]
         predictions={name: np.searchsorted(classes, x) for name, x in validation.predicted.items()},
         probabilities=validation.probabilities,
         ids=seen.data.ids,
-        scores=validation.scores,
         without=None if validation.without is None else np.searchsorted(classes, validation.without),
         **_model_fields(fit.model),
         used=getattr(classifier, "sentence_", ""),

@@ -81,8 +81,6 @@ class ClassificationStory(PredictionStory):
         Samples that the model was learned from, if it was judged on some of them only.
     ids : (n,), optional
         Of the samples; their positions by default.
-    scores : (n, classes), optional
-        Out-of-fold scores of the method, read where there are no probabilities.
     without : (n, V) int, optional
         What the method says out of fold, as positions in `classes`, if a view is hidden from a sample.
     used : str
@@ -103,7 +101,6 @@ class ClassificationStory(PredictionStory):
     probabilities: Array | None = None
     n_learned: int = 0
     ids: Sequence[object] | Array | None = None
-    scores: Array | None = None
     without: Array | None = None
     used: str = ""
     rule: str = ""
@@ -312,59 +309,44 @@ def _format_share(right: Array, members: Array, groups: Array | None) -> tuple[s
 
 
 def _compute_area(story: ClassificationStory, c: int) -> str:
-    """The area under the ROC curve of a class; a dash without scores, or without both kinds of samples."""
-    scores = story.scores if story.probabilities is None else story.probabilities
-    if scores is None or not 0 < int((story.truth == c).sum()) < story.n_samples:
+    """The area under the ROC curve of a class; a dash without probabilities, or both kinds of samples."""
+    proba = story.probabilities
+    if proba is None or not 0 < int((story.truth == c).sum()) < story.n_samples:
         return DASH
-    return f"{roc_auc_score(story.truth == c, scores[:, c]):.3f}"
+    return f"{roc_auc_score(story.truth == c, proba[:, c]):.3f}"
 
 
 # ------------------------------------------------------------------------------------------------- mistakes
 
 
 def _make_mistakes_section(story: ClassificationStory) -> Section:
-    """The samples that were classified wrongly: the surest ones."""
-    wrong, scores, measure = _order_mistakes(story)
+    """The samples that were classified wrongly: the surest ones, where there are probabilities."""
+    wrong = np.flatnonzero(story.predicted != story.truth)
     if not len(wrong):
         return make_section("classification.mistakes", lead=get_words("classification.mistakes.none"))
+    proba = np.empty((len(wrong), 0))  # of the predicted and of the true class
+    if story.probabilities is not None:
+        pairs = np.column_stack([story.predicted, story.truth])[wrong]
+        proba = story.probabilities[wrong[:, None], pairs]
+        order = np.argsort(-proba[:, 0], kind="stable")
+        wrong, proba = wrong[order], proba[order]
     rows = []
-    for i, values in zip(wrong[:_MAX_MISTAKES].tolist(), scores.tolist(), strict=False):
+    for i, values in zip(wrong[:_MAX_MISTAKES].tolist(), proba.tolist(), strict=False):
         labels = (story.classes[story.truth[i]], story.classes[story.predicted[i]])
-        numbers = [f"{100 * x:.0f}%" if measure == "probability" else format_number(x) for x in values]
         dots = pattern_cell(story.observed[i].tolist())
         names = [name_cell(story.get_id(i), 40), *(name_cell(label, 32) for label in labels)]
-        rows.append(Row([*names, *numbers, dots]))
+        rows.append(Row([*names, *(f"{100 * x:.0f}%" for x in values), dots]))
     columns: Columns = [
         "Sample",
         Column("Truth", numeric=False),
         Column("Predicted", numeric=False),
-        *([f"{measure.capitalize()} of predicted", "of true"] if measure else []),
+        *(["Probability of predicted", "of true"] if proba.shape[1] else []),
         Column("Views present", numeric=False),
     ]
     blocks = [make_table("Mistakes", columns, rows, "mistakes"), _explain_mistakes(story, wrong)]
-    surest = get_words("classification.mistakes.surest") if measure else ""
+    surest = get_words("classification.mistakes.surest") if proba.shape[1] else ""
     n_wrong, n = format_number(len(wrong)), story.n_samples
     return make_section("classification.mistakes", blocks, wrong=n_wrong, n=n, surest=surest)
-
-
-def _order_mistakes(story: ClassificationStory) -> tuple[Array, Array, str]:
-    """Positions of mistakes, the surest first, and what says so, a probability or a score.
-
-    The array (mistakes, 2) has that of the predicted and of the true class; without either there are
-    no columns.
-    """
-    wrong = np.flatnonzero(story.predicted != story.truth)
-    values, measure = story.probabilities, "probability"
-    if values is None:
-        values, measure = story.scores, "score"
-    if values is None:
-        return wrong, np.empty((len(wrong), 0)), ""
-    scores = values[wrong[:, None], np.column_stack([story.predicted, story.truth])[wrong]]
-    sureness = scores[:, 0]
-    if measure == "score":  # scores say something only beside one another
-        sureness = scores[:, 0] - scores[:, 1]
-    order = np.argsort(-sureness, kind="stable")
-    return wrong[order], scores[order], measure
 
 
 def _explain_mistakes(story: ClassificationStory, wrong: Array) -> Markup:
