@@ -9,7 +9,6 @@ import numpy as np
 from absentia.app.report._page import (
     BAR,
     DASH,
-    Cell,
     Cells,
     Column,
     Columns,
@@ -37,6 +36,7 @@ from absentia.app.report._page import (
 from absentia.core import Array
 from absentia.core.linalg import invert_permutation
 from absentia.core.svg import Markup, draw_runs, fill
+from absentia.data import name_pattern
 from absentia.methods.inspection import Absence
 from absentia.methods.prediction import Regions
 
@@ -46,9 +46,8 @@ FEW_NOTE = (
     f"{100 // FEW_SAMPLES} points and more, so read no ranking into them."
 )
 _MAX_PATTERNS = 8  # rows of a table; other patterns are taken together
-_NAMES_PER_PATTERN = 5
+_PATTERN_LENGTH = 120  # characters
 _NAME_LENGTH = 28
-_ROOM = 80  # characters; of longer names fewer are given
 _LEGEND = Markup(
     '<p class="legend"><span><i class="key present"></i>observed</span> '
     '<span><i class="key absent"></i>absent</span></p>'
@@ -136,20 +135,6 @@ def _find_patterns(observed: Array) -> _Patterns:
     return _Patterns(masks[order], counts[order], invert_permutation(order)[member.ravel()])
 
 
-def _describe_pattern(mask: Array, names: Sequence[str]) -> str:
-    """In words: ``every view``, ``only a``, ``without a, b and 3 more``."""
-    if mask.all():
-        return "every view"
-    if not mask.any():
-        return "no view at all"
-    if mask.sum() == 1:
-        return f"only {shorten(names[int(np.argmax(mask))], _NAME_LENGTH)}"
-    absent = [shorten(names[v], _NAME_LENGTH) for v in np.flatnonzero(~mask).tolist()]
-    limit = _NAMES_PER_PATTERN if sum(map(len, absent[:_NAMES_PER_PATTERN])) <= _ROOM else 2
-    more = f" and {format_number(len(absent) - limit)} more" if len(absent) > limit else ""
-    return f"without {', '.join(absent[:limit])}{more}"
-
-
 def describe_dots(names: Sequence[str]) -> str:
     """Which view each dot of a pattern is, for the note below a table."""
     listed = ", ".join(shorten(name, _NAME_LENGTH) for name in names)
@@ -195,7 +180,7 @@ def _make_presence_table(patterns: _Patterns, names: Sequence[str]) -> Markup:
     for p in patterns.most_frequent:
         count, mask = int(patterns.counts[p]), patterns.masks[p]
         share = format_percent(count, len(patterns.rank))
-        words = _describe_pattern(mask, names)
+        words = shorten(name_pattern(mask, names), _PATTERN_LENGTH)
         rows.append((Row([pattern_cell(mask.tolist()), words, format_number(count), share]), count))
     return make_bar_table(
         "Missing patterns", ["Views", "Pattern", "Samples", "Share"], rows, "patterns", head=1
@@ -262,7 +247,7 @@ def _list_pattern_rows(story: PredictionStory, describe: _Describe) -> Iterator[
     patterns = _find_patterns(story.observed)
     listed = patterns.most_frequent
     groups = [
-        (_describe_pattern(patterns.masks[p], story.names), patterns.masks[p], patterns.rank == p)
+        (name_pattern(patterns.masks[p], story.names), patterns.masks[p], patterns.rank == p)
         for p in listed
     ]
     others = ~np.isin(patterns.rank, listed)
@@ -272,7 +257,7 @@ def _list_pattern_rows(story: PredictionStory, describe: _Describe) -> Iterator[
     for words, mask, members in groups:
         cells, few = describe(members)
         count, dots = format_number(int(members.sum())), pattern_cell(mask.tolist())
-        yield few_row(Cell(words, value=words), [count, *cells], few, before=[dots])
+        yield few_row(name_cell(words, _PATTERN_LENGTH), [count, *cells], few, before=[dots])
 
 
 def make_coverage_section(story: PredictionStory, region: str, size: str) -> Section | None:
