@@ -10,8 +10,13 @@ results of a comparison); none knows of estimators.
 
 from absentia.app.report._classification import ClassificationStory, render_classification
 from absentia.app.report._comparison import render_comparison
-from absentia.app.report._completion import CompletionStory, describe_intervals, render_completion
-from absentia.app.report._matrix import MatrixStory, render_matrix
+from absentia.app.report._completion import (
+    CompletionStory,
+    MatrixStory,
+    describe_intervals,
+    render_completion,
+    render_matrix,
+)
 from absentia.app.report._page import save
 from absentia.app.report._regression import NumbersStory, render_numbers
 from absentia.app.report._survival import SurvivalStory, render_survival
