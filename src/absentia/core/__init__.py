@@ -33,6 +33,7 @@ from absentia.core._resources import (
     check_memory,
     count_threads,
     format_bytes,
+    format_seconds,
     limit_threads,
     limit_threads_if_small,
     parse_bytes,

@@ -76,10 +76,10 @@ def run_complete_kernels(
             )
             table = None if intervals is None else intervals.table(options.coverage or 0.9)
             if options.report is not None:
-                story = _completion_story(
+                content = _completion_report(
                     file, entry, completer, kernels, completed, remarks, options, table
                 )
-                reporting.save(reporting.render_completion(story), options.report)
+                reporting.save(reporting.render_completion(content), options.report)
     status = completer.status_ if isinstance(completer, Iterative) else None
     if status is not None:
         say(f"{entry.name}: {status} ({completer.n_iter_} iterations)")
@@ -191,7 +191,7 @@ def _write_kernels(
     files.write(output, completed, **extra)
 
 
-def _completion_story(
+def _completion_report(
     file: Path,
     entry: Entry,
     completer: Completer,
@@ -200,7 +200,7 @@ def _completion_story(
     remarks: Sequence[str],
     options: CompleteOptions,
     intervals: pandas.DataFrame | None,
-) -> reporting.CompletionStory:
+) -> reporting.CompletionReport:
     """What the report of one completion shows; errors on hidden cells too, if these are wanted."""
     method, quality = entry.name, None
     if not options.no_quality:
@@ -208,7 +208,7 @@ def _completion_story(
             quality = experiment.compare_with_baselines(method, completer, kernels, tick)
         if quality.subsample_note:
             say(quality.subsample_note)
-    return reporting.CompletionStory(
+    return reporting.CompletionReport(
         title=f"{file.name}, completed",
         summary=f"The missing rows and columns of {kernels.n_views} kernels over {len(kernels)} samples, "
         f"filled with {method}. What was observed is unchanged.",
@@ -337,7 +337,7 @@ def run_complete_matrix(
             )
     html = None
     if report is not None:
-        html = reporting.render_matrix(_matrix_story(file, entry, matrix, completed, parameters, remarks))
+        html = reporting.render_matrix(_matrix_report(file, entry, matrix, completed, parameters, remarks))
     _write_matrix(output, beside, matrix, completed, entry.name)
     if html is not None and report is not None:
         reporting.save(html, report)
@@ -443,14 +443,14 @@ def _say_how_it_went(method: str, matrix: Matrix, completed: _CompletedMatrix) -
         say(sentence)
 
 
-def _matrix_story(
+def _matrix_report(
     file: Path,
     entry: Entry,
     matrix: Matrix,
     completed: _CompletedMatrix,
     parameters: Mapping[str, Any],
     remarks: Sequence[str],
-) -> reporting.MatrixStory:
+) -> reporting.MatrixReport:
     """What the report of one completed matrix shows."""
     summary = "Nothing was missing: the matrix is as it came."
     if completed.imputer is not None:
@@ -458,7 +458,7 @@ def _matrix_story(
             "The missing entries of a matrix, filled in with probabilistic matrix addition. What was "
             "observed is unchanged."
         )
-    return reporting.MatrixStory(
+    return reporting.MatrixReport(
         title=f"{file.name}, completed",
         summary=summary,
         method=entry.name,

@@ -37,10 +37,10 @@ from absentia.app.cli._data import (
 )
 from absentia.app.cli._fit import FitOptions
 from absentia.app.cli._flags import made_with, make_table, parameters_in_words, read_flags, start_dask
-from absentia.core import limit_threads
+from absentia.core import format_seconds, limit_threads
 from absentia.data import DataSummary, Views
 from absentia.experiment import Validation
-from absentia.experiment.comparison import format_seconds, learn_all
+from absentia.experiment.comparison import learn_all
 from absentia.kernels import ViewKernels
 from absentia.methods import inspection, models
 from absentia.methods.catalogue import Entry, find, offered
@@ -502,7 +502,7 @@ def _kernel_words(kernels: ViewKernels) -> str:
 def _render_classes(fit: _Fit, validation: Validation, common: Mapping[str, Any]) -> str:
     classifier, seen = fit.fitted, fit.judged
     classes = classifier.classes_
-    story = report.ClassificationStory(
+    data = report.ClassificationReport(
         title=f"{fit.data.name}, classified",
         summary=f"{len(classes)} classes, learned with {fit.entry.name} from the views that each sample "
         "has.",
@@ -519,7 +519,7 @@ def _render_classes(fit: _Fit, validation: Validation, common: Mapping[str, Any]
         n_learned=len(fit.training.y),
         **common,
     )
-    return report.render_classification(story)
+    return report.render_classification(data)
 
 
 def _main_figures(fit: _Fit) -> list[tuple[str, str]]:
@@ -535,7 +535,7 @@ def _render_numbers(fit: _Fit, validation: Validation, common: Mapping[str, Any]
     seen = fit.judged
     target = (fit.labels or "").rpartition(":")[2].rpartition("/")[2] or "number"
     assert validation.without is not None
-    story = report.NumbersStory(
+    data = report.RegressionReport(
         title=f"{fit.data.name}, {target} predicted",
         summary=f"Numbers learned with {fit.entry.name} from the views that each sample has.",
         target=target,
@@ -545,7 +545,7 @@ def _render_numbers(fit: _Fit, validation: Validation, common: Mapping[str, Any]
         without=validation.without,
         **common,
     )
-    return report.render_numbers(story)
+    return report.render_numbers(data)
 
 
 def _render_survival(fit: _Fit, validation: Validation, common: Mapping[str, Any]) -> str:
@@ -555,7 +555,7 @@ def _render_survival(fit: _Fit, validation: Validation, common: Mapping[str, Any
     how = "views that are absent completed." if completed else "nothing completed."
     if hasattr(fitted, "sentence_"):
         how = f"by {fitted.sentence_}."
-    story = report.SurvivalStory(
+    data = report.SurvivalReport(
         title=f"{fit.data.name}, survival",
         summary=f"Risks learned with {fit.entry.name} from the views that each sample has, {how}",
         time=seen.y[:, 0],
@@ -566,7 +566,7 @@ def _render_survival(fit: _Fit, validation: Validation, common: Mapping[str, Any
         views={name: (f"{fitted.weights_[name]:.3f}", f"{value:.3f}") for name, value in alone.items()},
         **common,
     )
-    return report.render_survival(story)
+    return report.render_survival(data)
 
 
 def _model_fields(model: Model) -> dict[str, Any]:

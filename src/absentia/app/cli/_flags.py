@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 import os
 
 
-def _parse_whole(_: Any, tokens: Sequence[Any]) -> int:
+def _parse_integer(_: Any, tokens: Sequence[Any]) -> int:
     """A whole number as it is written; 1.5 is none, and is not rounded to one."""
     text = tokens[0].value
     try:
@@ -42,14 +42,14 @@ def _parse_whole(_: Any, tokens: Sequence[Any]) -> int:
 
 
 #: Types of flags: whole numbers, given or not, and any number of words.
-Whole = Annotated[int, Parameter(converter=_parse_whole)]
-MaybeWhole = Annotated[int | None, Parameter(converter=_parse_whole)]
+Integer = Annotated[int, Parameter(converter=_parse_integer)]
+OptionalInteger = Annotated[int | None, Parameter(converter=_parse_integer)]
 Switch = Annotated[bool, Parameter(negative="")]
 _Words = Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="", show_default=False)]
 
 #: Flags that mean the same in all verbs.
 Threads = Annotated[
-    MaybeWhole, Parameter(help="BLAS threads; by default one up to 1000 samples, and every core beyond.")
+    OptionalInteger, Parameter(help="BLAS threads; by default one up to 1000 samples, every core beyond.")
 ]
 Force = Annotated[Switch, Parameter(help="Replace files that are there and not written by absentia.")]
 JSON = Annotated[Switch, Parameter(help="One JSON document instead of tables.")]
@@ -283,7 +283,7 @@ class ViewKernelOptions:
     """
 
     approx: Literal["auto", "nystrom", "rff", "none"] = "auto"
-    factors: Whole = 200
+    factors: Integer = 200
     kernel: _Words = ()
     log: _Words = ()
 

@@ -21,7 +21,7 @@ from absentia.app._terminal import (  # first: it says which extra is wanted
 from cyclopts import App
 
 import absentia
-from absentia.app._exit_codes import explain_kept, handle_signals, leave
+from absentia.app._exit_codes import explain_kept, handle_signals, report_error
 
 #: The verbs, and what each does.
 _VERBS = {
@@ -97,4 +97,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
         except SystemExit:
             raise
         except BaseException as error:
-            sys.exit(leave(error))
+            sys.exit(report_error(error))

@@ -185,7 +185,7 @@ def read_samples(
 
     With covariates beside them if the model adjusts for such.
     """
-    from absentia.app.cli._data import drop_leaves, read_covariate_table
+    from absentia.app.cli._data import drop_columns, read_covariate_table
     from absentia.experiment.comparison import make_covariates
 
     remembered = absentia.io.read_state(model)[1]["about"].get("reading")
@@ -196,8 +196,8 @@ def read_samples(
     columns = remembered.get("covariates", ()) if isinstance(remembered, dict) else ()
     opened = absentia.io.LoadedData(data, table=options["labels"])
     try:
-        table, leaves = read_covariate_table([str(name) for name in columns], opened, new, source.id)
-        features, covariates = drop_leaves(data, leaves), make_covariates(data, table)
+        table, label_columns = read_covariate_table([str(name) for name in columns], opened, new, source.id)
+        features, covariates = drop_columns(data, label_columns), make_covariates(data, table)
     except (ValueError, TypeError) as error:
         raise ValueError(
             f"{new}: {error}; {model} adjusts features for {', '.join(map(str, columns))}"

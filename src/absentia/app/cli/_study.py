@@ -28,7 +28,8 @@ from absentia.app.cli._compare import PAGE, TABLE, AdjustOptions, CompareOptions
 from absentia.app.cli._data import open_costs, read_training
 from absentia.app.cli._flags import ReadOptions, ViewKernelOptions, flag_words, make_table
 from absentia.app.comparison import Comparison, make_design
-from absentia.experiment.comparison import Study, TaskData, draw_compared, format_seconds, make_task_data
+from absentia.core import format_seconds
+from absentia.experiment.comparison import Study, TaskData, draw_compared, make_task_data
 from absentia.experiment.engine import Pool, Trial
 from absentia.experiment.pattern_mix import MixScores, PatternMix, make_mix
 from absentia.files import file_errors, parse_bytes, write_atomically

@@ -59,7 +59,7 @@ _MEAN, _ZERO = "mean", "zero"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CompletionStory:
+class CompletionReport:
     """What the page about completed kernels tells.
 
     Parameters
@@ -70,7 +70,7 @@ class CompletionStory:
     before, after : KernelViews
         Kernels as they came, and completed.
     warnings, facts
-        As in :class:`PredictionStory`.
+        As in :class:`PredictionReport`.
     quality : Quality, optional
         Errors on cells that were hidden on purpose, of the method and of others.
     intervals : DataFrame, optional
@@ -104,20 +104,20 @@ class CompletionStory:
         return self.before.n_views
 
 
-def render_completion(story: CompletionStory) -> str:
+def render_completion(data: CompletionReport) -> str:
     """The page as HTML."""
     sections = [
-        make_presence_section(story),
-        _make_quality_section(story),
-        _make_interval_section(story.intervals),
-        _make_kernels_section(story),
-        make_reading_section(get_paragraphs("completion.reading"), story.facts),
+        make_presence_section(data),
+        _make_quality_section(data),
+        _make_interval_section(data.intervals),
+        _make_kernels_section(data),
+        make_reading_section(get_paragraphs("completion.reading"), data.facts),
     ]
-    return render_page("completion", story, _list_figures(story), sections)
+    return render_page("completion", data, _list_figures(data), sections)
 
 
-def _list_figures(story: CompletionStory) -> list[tuple[str, str]]:
-    observed = story.observed
+def _list_figures(data: CompletionReport) -> list[tuple[str, str]]:
+    observed = data.observed
     complete, (n, n_views) = int(observed.all(axis=1).sum()), observed.shape
     have = "sample has" if complete == 1 else "samples have"
     present = format_percent(int(observed.sum()), observed.size)
@@ -132,9 +132,9 @@ def _list_figures(story: CompletionStory) -> list[tuple[str, str]]:
 # ------------------------------------------------------------------------------------------------- quality
 
 
-def _make_quality_section(story: CompletionStory) -> Section | None:
+def _make_quality_section(data: CompletionReport) -> Section | None:
     """Errors on cells hidden on purpose; None if nothing was measured."""
-    quality, chosen = story.quality, story.method
+    quality, chosen = data.quality, data.method
     if quality is None:
         return None
     lead, blocks = get_words("completion.quality.none"), []
@@ -286,29 +286,29 @@ def _format_reached(reached: float, error: float) -> list[str]:
 # ------------------------------------------------------------------------------------------------- kernels
 
 
-def _make_kernels_section(story: CompletionStory) -> Section:
+def _make_kernels_section(data: CompletionReport) -> Section:
     """Maps of all samples, or, of many, of evenly spaced ones in the order that they are drawn in."""
-    order = _order_samples(story.after)
+    order = _order_samples(data.after)
     words = "Samples are ordered by the leading direction of the average kernel."
-    if story.n_samples > _MAX_DRAWN:
+    if data.n_samples > _MAX_DRAWN:
         words += (
-            f" Drawn are {format_number(_MAX_DRAWN)} of the {format_number(story.n_samples)} samples, "
+            f" Drawn are {format_number(_MAX_DRAWN)} of the {format_number(data.n_samples)} samples, "
             "evenly spaced in this order."
         )
-        order = order[np.linspace(0, story.n_samples - 1, _MAX_DRAWN).astype(int)]
-    side = max(_MIN_SIDE, min(MAX_SIDE, math.isqrt(_MAX_PIXELS // (2 * story.n_views))))
+        order = order[np.linspace(0, data.n_samples - 1, _MAX_DRAWN).astype(int)]
+    side = max(_MIN_SIDE, min(MAX_SIDE, math.isqrt(_MAX_PIXELS // (2 * data.n_views))))
     block = math.ceil(len(order) / side)
     if block > 1:
         words += f" Each pixel averages {block} × {block} samples."
     groups = [order[i : i + block] for i in range(0, len(order), block)]
-    views = [_draw_view(story, v, groups) for v in range(story.n_views)]
+    views = [_draw_view(data, v, groups) for v in range(data.n_views)]
     return make_section("completion.kernels", [LEGEND, note(words), *views], css="maps")
 
 
-def _draw_view(story: CompletionStory, v: int, groups: Sequence[Array]) -> Markup:
+def _draw_view(data: CompletionReport, v: int, groups: Sequence[Array]) -> Markup:
     """Maps of a view, a pixel for each group of samples."""
-    name, has = story.names[v], story.observed[:, v]
-    kernels = {"As observed": story.before, f"Completed by {story.method}": story.after}
+    name, has = data.names[v], data.observed[:, v]
+    kernels = {"As observed": data.before, f"Completed by {data.method}": data.after}
     maps = {caption: _average_kernel(drawn, v, groups) for caption, drawn in kernels.items()}
     present, n = int(has.sum()), len(has)
     count = f"{format_number(present)} of {format_count(n, 'sample')} ({format_percent(present, n)})"
@@ -356,7 +356,7 @@ _EXPECTED = math.erf(_WITHIN / math.sqrt(2))  # share of a normal distribution w
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixStory:
+class MatrixReport:
     """What the page about one completed matrix tells.
 
     Parameters
@@ -371,7 +371,7 @@ class MatrixStory:
     intervals : DataFrame, optional
         What intervals of completed entries are worth: ``CompletionIntervals.table``.
     warnings, facts
-        As in :class:`PredictionStory`.
+        As in :class:`PredictionReport`.
     """
 
     title: str
@@ -397,23 +397,23 @@ class MatrixStory:
         return np.where(s > 0, s, 1.0)
 
 
-def render_matrix(story: MatrixStory) -> str:
+def render_matrix(data: MatrixReport) -> str:
     """The page as HTML."""
     sections = [
-        _make_check_section(story),
-        _make_matrix_section(story),
-        make_reading_section(get_paragraphs("matrix.reading"), story.facts),
+        _make_check_section(data),
+        _make_matrix_section(data),
+        make_reading_section(get_paragraphs("matrix.reading"), data.facts),
     ]
-    return render_page("matrix completion", story, _list_matrix_figures(story), sections)
+    return render_page("matrix completion", data, _list_matrix_figures(data), sections)
 
 
-def _list_matrix_figures(story: MatrixStory) -> list[tuple[str, str]]:
-    n, m = story.before.shape
-    missing = int((~story.observed).sum())
+def _list_matrix_figures(data: MatrixReport) -> list[tuple[str, str]]:
+    n, m = data.before.shape
+    missing = int((~data.observed).sum())
     last = (format_number(missing), f"{'entry' if missing == 1 else 'entries'} completed")
-    errors = _get_errors(story)
+    errors = _get_errors(data)
     if errors:
-        share = _rms(errors[story.method]) / max(_rms(errors["column mean"]), 1e-300)
+        share = _rms(errors[data.method]) / max(_rms(errors["column mean"]), 1e-300)
         last = (f"{100 * share:.0f}%", "of the column means' error (RMSE) remain on hidden entries")
     return [
         (format_number(n), "rows"),
@@ -430,21 +430,21 @@ def _rms(x: Array) -> float:
     return float(np.sqrt(np.mean(x**2))) if len(x) else math.nan
 
 
-def _get_errors(story: MatrixStory) -> dict[str, Array]:
+def _get_errors(data: MatrixReport) -> dict[str, Array]:
     """Errors on hidden entries, in standard deviations of their columns."""
-    held_out = story.held_out
+    held_out = data.held_out
     if held_out is None:
         return {}
-    unit = story.scale[held_out.column]
+    unit = data.scale[held_out.column]
     return {
-        story.method: (held_out.predicted - held_out.truth) / unit,
+        data.method: (held_out.predicted - held_out.truth) / unit,
         "column mean": (held_out.baseline - held_out.truth) / unit,
     }
 
 
-def _make_check_section(story: MatrixStory) -> Section | None:
+def _make_check_section(data: MatrixReport) -> Section | None:
     """Errors on hidden entries beside those of column means; None if none were hidden."""
-    held_out, errors = story.held_out, _get_errors(story)
+    held_out, errors = data.held_out, _get_errors(data)
     if held_out is None:
         return None
     rmse = {name: _rms(error) for name, error in errors.items()}
@@ -457,24 +457,21 @@ def _make_check_section(story: MatrixStory) -> Section | None:
     table = make_method_table(
         "Errors on hidden entries", ["RMSE", "Mean absolute error"], rmse, describe, choose_best=min
     )
-    verdicts = [
-        _compare_with_column_mean(story, *errors.values()),
-        _judge_deviations(story.method, held_out),
-    ]
-    verdicts += [f"{sentence}." for sentence in describe_intervals(story.intervals)]
-    blocks = [table, sentences(verdicts), *_make_column_table(story, held_out)]
+    verdicts = [_compare_with_column_mean(data, *errors.values()), _judge_deviations(data.method, held_out)]
+    verdicts += [f"{sentence}." for sentence in describe_intervals(data.intervals)]
+    blocks = [table, sentences(verdicts), *_make_column_table(data, held_out)]
     return make_section("matrix.check", blocks, n=len(held_out.truth))
 
 
-def _compare_with_column_mean(story: MatrixStory, errors: Array, mean_errors: Array) -> str:
+def _compare_with_column_mean(data: MatrixReport, errors: Array, mean_errors: Array) -> str:
     errors, mean_errors = np.abs(errors), np.abs(mean_errors)
     wins, losses, p = mcnemar(errors < mean_errors, errors > mean_errors)
     end = "a difference that chance could make"
     if p < 0.05:
-        end = f"{story.method if wins > losses else 'the column mean'} is nearer more often"
+        end = f"{data.method if wins > losses else 'the column mean'} is nearer more often"
     entries = format_count(wins, "hidden entry", "hidden entries")
     return (
-        f"{story.method} was nearer to the truth on {entries}, the column mean on "
+        f"{data.method} was nearer to the truth on {entries}, the column mean on "
         f"{format_number(losses)}: {end} ({format_p(p)}, sign test)."
     )
 
@@ -494,9 +491,9 @@ def _judge_deviations(method: str, held_out: HeldOut) -> str:
     )
 
 
-def _make_column_table(story: MatrixStory, held_out: HeldOut) -> list[Markup]:
+def _make_column_table(data: MatrixReport, held_out: HeldOut) -> list[Markup]:
     """Errors column by column, in the column's own units; of many columns those with most missing."""
-    n_missing = (~story.observed).sum(axis=0)
+    n_missing = (~data.observed).sum(axis=0)
     chosen = np.sort(np.argsort(-n_missing, kind="stable")[:_MAX_COLUMNS]).tolist()
     rows = []
     for j in chosen:
@@ -506,17 +503,17 @@ def _make_column_table(story: MatrixStory, held_out: HeldOut) -> list[Markup]:
         baseline = _rms((held_out.baseline - held_out.truth)[here])
         width = min(100 * error / baseline, 100.0) if count and baseline > 0 else 0.0
         cells: list[str | Cell] = [
-            format_percent(int(n_missing[j]), len(story.before)),
+            format_percent(int(n_missing[j]), len(data.before)),
             format_number(count),
             best_cell(format_number(error), error < baseline, "better"),
             format_number(baseline),
             bar_cell(width),
         ]
-        rows.append(few_row(Cell(shorten(story.columns[j], 40)), cells, count < _FEW))
+        rows.append(few_row(Cell(shorten(data.columns[j], 40)), cells, count < _FEW))
     words = "RMSE in the units of the column."
-    bars = f" The bar is {story.method}'s error as a share of the column mean's; a full one means no gain."
+    bars = f" The bar is {data.method}'s error as a share of the column mean's; a full one means no gain."
     few = f" Rows marked few rest on fewer than {_FEW} hidden entries and may be luck."
-    columns: Columns = ["Column", "Missing", "Hidden", story.method, "Column mean", BAR]
+    columns: Columns = ["Column", "Missing", "Hidden", data.method, "Column mean", BAR]
     blocks = [
         heading("Column by column"),
         note(
@@ -524,21 +521,21 @@ def _make_column_table(story: MatrixStory, held_out: HeldOut) -> list[Markup]:
         ),
         make_table("Errors by column", columns, rows, "patterns groups by-column"),
     ]
-    if len(chosen) < len(story.columns):
-        listed = f"The {len(chosen)} of {len(story.columns)} columns with the most entries missing."
+    if len(chosen) < len(data.columns):
+        listed = f"The {len(chosen)} of {len(data.columns)} columns with the most entries missing."
         blocks.append(note(listed))
     return blocks
 
 
-def _make_matrix_section(story: MatrixStory) -> Section:
+def _make_matrix_section(data: MatrixReport) -> Section:
     """As observed, completed and how uncertain, every column in its own standard deviations."""
-    mean, scale = np.nanmean(story.before, axis=0), story.scale
-    blocks = [math.ceil(n / MAX_SIDE) for n in story.before.shape]
-    rows, columns = (np.arange(0, n, size) for n, size in zip(story.before.shape, blocks, strict=True))
+    mean, scale = np.nanmean(data.before, axis=0), data.scale
+    blocks = [math.ceil(n / MAX_SIDE) for n in data.before.shape]
+    rows, columns = (np.arange(0, n, size) for n, size in zip(data.before.shape, blocks, strict=True))
     maps = {
-        "As observed": (story.before - mean) / scale,
-        "Completed": (story.after - mean) / scale,
-        "Standard deviation": story.std / scale,
+        "As observed": (data.before - mean) / scale,
+        "Completed": (data.after - mean) / scale,
+        "Standard deviation": data.std / scale,
     }
     maps = {caption: average_blocks(values, rows, columns) for caption, values in maps.items()}
     deviations = {"Standard deviation": maps.pop("Standard deviation")}

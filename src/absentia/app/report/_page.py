@@ -452,7 +452,7 @@ def make_section(
 
 def render_page(
     kind: str,
-    story: Any,
+    data: Any,
     figures: Sequence[tuple[str, str]],
     sections: Sequence[Section | None],
     *,
@@ -472,7 +472,7 @@ def render_page(
     return str(
         templates.get_template("base.html.j2").render(
             kind=kind,
-            story=story,
+            data=data,
             figures=figures,
             links={section.id: section.title for section in shown if section.title},
             content=fill("{}", [section.render() for section in shown]),

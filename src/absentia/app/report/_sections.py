@@ -55,7 +55,7 @@ _LEGEND = Markup(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PredictionStory:
+class PredictionReport:
     """What the reports of classes, numbers and survival have in common.
 
     Parameters
@@ -144,19 +144,19 @@ def describe_dots(names: Sequence[str]) -> str:
 # ------------------------------------------------------------------------------------------------ presence
 
 
-def make_presence_section(story: Any) -> Section:
+def make_presence_section(data: Any) -> Section:
     """A strip for each view over the samples sorted by pattern, and the most frequent patterns.
 
-    `story` has `names` of V views and `observed` (n, V).
+    `report` has `names` of V views and `observed` (n, V).
     """
-    patterns = _find_patterns(story.observed)
-    observed = story.observed[np.argsort(patterns.rank, kind="stable")]
+    patterns = _find_patterns(data.observed)
+    observed = data.observed[np.argsort(patterns.rank, kind="stable")]
     complete = bool(observed.all())
-    strips = [_draw_strip(name, seen) for name, seen in zip(story.names, observed.T, strict=True)]
+    strips = [_draw_strip(name, seen) for name, seen in zip(data.names, observed.T, strict=True)]
     blocks = [_LEGEND, fill('<div class="strips">{}</div>', strips)]
     if not complete:
         words = f"{_describe_rest(patterns)}Dots stand for the views in the order of the strips above."
-        table = _make_presence_table(patterns, story.names)
+        table = _make_presence_table(patterns, data.names)
         blocks += [heading("Most frequent patterns"), table, note(words)]
     lead = get_words(f"all.presence.{'complete' if complete else 'lead'}")
     return make_section("all.presence", blocks, lead=lead)
@@ -196,9 +196,9 @@ def _describe_rest(patterns: _Patterns) -> str:
     return f"… and {format_count(more, 'more pattern')}, with {format_count(samples, 'sample')}{between}. "
 
 
-def make_absence_section(story: PredictionStory) -> Section | None:
+def make_absence_section(data: PredictionReport) -> Section | None:
     """From what it can be told who lacks a view, and what that means for the model; None: from nothing."""
-    why = story.absence
+    why = data.absence
     if why is None or not why.sentences:
         return None
     rows = []
@@ -231,24 +231,23 @@ _Describe = Callable[[Array], tuple[Cells, bool]]
 
 
 def make_patterns_section(
-    story: PredictionStory, lead: str, columns: Columns, describe: _Describe, few_words: str
+    data: PredictionReport, lead: str, columns: Columns, describe: _Describe, few_words: str
 ) -> Section:
     """A row for samples that have the same views; `few_words` are said where a row is marked few."""
-    rows = list(_list_pattern_rows(story, describe))
+    rows = list(_list_pattern_rows(data, describe))
     heads = ["Views", "Pattern", "Samples", *columns]
     table = make_table("Scores by missing pattern", heads, rows, "patterns groups", head=1)
     few = f"{few_words} " if any(row.css for row in rows) else ""
-    blocks = [table, note(f"{few}{describe_dots(story.names)}")]
+    blocks = [table, note(f"{few}{describe_dots(data.names)}")]
     return make_section("all.by-pattern", blocks, lead=lead)
 
 
-def _list_pattern_rows(story: PredictionStory, describe: _Describe) -> Iterator[Row]:
+def _list_pattern_rows(data: PredictionReport, describe: _Describe) -> Iterator[Row]:
     """The most frequent patterns, and all others, who have nothing in common, in the last row."""
-    patterns = _find_patterns(story.observed)
+    patterns = _find_patterns(data.observed)
     listed = patterns.most_frequent
     groups = [
-        (name_pattern(patterns.masks[p], story.names), patterns.masks[p], patterns.rank == p)
-        for p in listed
+        (name_pattern(patterns.masks[p], data.names), patterns.masks[p], patterns.rank == p) for p in listed
     ]
     others = ~np.isin(patterns.rank, listed)
     if others.any():
@@ -260,15 +259,15 @@ def _list_pattern_rows(story: PredictionStory, describe: _Describe) -> Iterator[
         yield few_row(name_cell(words, _PATTERN_LENGTH), [count, *cells], few, before=[dots])
 
 
-def make_coverage_section(story: PredictionStory, region: str, size: str) -> Section | None:
+def make_coverage_section(data: PredictionReport, region: str, size: str) -> Section | None:
     """Coverage promised and reached by samples with the same views; `region` and `size` are words."""
-    if not story.regions:
+    if not data.regions:
         return None
-    promised = f"{100 * story.regions['pattern'].promised:g}%"
+    promised = f"{100 * data.regions['pattern'].promised:g}%"
 
     def describe(members: Array) -> tuple[list[str], bool]:
         cells = [promised]
-        for regions in (story.regions["pattern"], story.regions["none"]):
+        for regions in (data.regions["pattern"], data.regions["none"]):
             reached, low, high = (100 * share for share in regions.measure_coverage(members))
             mean = format_number(float(regions.size[members].mean()))
             cells += [f"{reached:.1f}%", f"{low:.0f} to {high:.0f}%", mean]
@@ -279,17 +278,17 @@ def make_coverage_section(story: PredictionStory, region: str, size: str) -> Sec
         for kind in ("by pattern", "plain")
         for name in ("Reached", "95% interval", size)
     ]
-    total = describe(np.ones(story.n_samples, bool))[0]
+    total = describe(np.ones(data.n_samples, bool))[0]
     table = make_table(
         "Coverage by missing pattern",
         ["Views", "Pattern", "Samples", "Promised", *columns],
-        list(_list_pattern_rows(story, describe)),
+        list(_list_pattern_rows(data, describe)),
         "patterns groups",
         head=1,
-        footer=Row(["", "all samples", format_number(story.n_samples), *total]),
+        footer=Row(["", "all samples", format_number(data.n_samples), *total]),
     )
     dash = "A dash: some have no end, for want of samples. " if DASH in "".join(total) else ""
-    words = f"{dash}{get_words('all.coverage.words')} {describe_dots(story.names)}"
+    words = f"{dash}{get_words('all.coverage.words')} {describe_dots(data.names)}"
     return make_section("all.coverage", [table, note(words)], region=region, promised=promised)
 
 
@@ -297,7 +296,7 @@ def make_coverage_section(story: PredictionStory, region: str, size: str) -> Sec
 
 
 def make_contribution_section(
-    story: PredictionStory,
+    data: PredictionReport,
     columns: Columns,
     compare: Callable[[int, Array], tuple[Sequence[str], float]],
     **words: str,
@@ -308,17 +307,17 @@ def make_contribution_section(
     The `words` say what the models ``did``, by which ``effect`` a view that counts is known, what the
     ``loss`` is and what is predicted by ``default``.
     """
-    single = story.observed.sum(axis=1) == 1
+    single = data.observed.sum(axis=1) == 1
     rows = []
-    for v, has in enumerate(story.observed.T):
+    for v, has in enumerate(data.observed.T):
         if has.any():
             cells, size = compare(v, has)
             counts = [format_number(int(has.sum())), format_number(int((has & single).sum()))]
-            row = few_row(name_cell(story.names[v]), [*counts, *cells], bool(has.sum() < FEW_SAMPLES))
+            row = few_row(name_cell(data.names[v]), [*counts, *cells], bool(has.sum() < FEW_SAMPLES))
             rows.append((row, size))
     heads = ["View", "Samples with it", Column("as their only view", full="As their only view"), *columns]
     table = make_bar_table("Contribution of each view", heads, rows, "patterns worth")
-    return make_section("all.contribution", [table], method=story.method, **words)
+    return make_section("all.contribution", [table], method=data.method, **words)
 
 
 # ------------------------------------------------------------------------------------------------ reading

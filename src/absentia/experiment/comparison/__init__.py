@@ -4,7 +4,6 @@ numbers support.
 
 from absentia.experiment.comparison._data import TaskData, make_covariates, make_task_data
 from absentia.experiment.comparison._design import Design, choose_methods
-from absentia.experiment.comparison._recommendation import format_seconds
 from absentia.experiment.comparison._study import (
     MAX_COMPARED,
     Outstanding,

@@ -41,7 +41,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm
 
-from absentia.core import Array, list_some
+from absentia.core import Array, format_seconds, list_some
 from absentia.data import statistics
 from absentia.experiment.comparison._data import TaskData
 from absentia.experiment.results import Difference, Expectation, MethodRow, Recommendation
@@ -305,12 +305,6 @@ def _sure(evidence: Evidence, one: Difference) -> str:
 
 def _format_p(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}" if p < 0.995 else "p = 1"
-
-
-def format_seconds(seconds: float) -> str:
-    if seconds < 1:
-        return f"{seconds:.2g} s"
-    return f"{seconds:.3g} s" if seconds < 120 else f"{seconds / 60:.3g} min"
 
 
 def _size(megabytes: float) -> str:
