@@ -36,7 +36,7 @@ class Validation:
     ----------
     samples : (n,) int
         Positions of these samples: all, or with times those of later blocks.
-    said : mapping of str to Predictions
+    predictions : mapping of str to Predictions
         By method: first the one that is judged, then baselines, last what knows nothing of a sample.
     fold : (n,) int
         Where each sample was held out.
@@ -49,7 +49,7 @@ class Validation:
     """
 
     samples: Array
-    said: Mapping[str, Predictions]
+    predictions: Mapping[str, Predictions]
     fold: Array
     strengths: Mapping[str, tuple[Any, ...]]
     without: Array | None = None
@@ -58,12 +58,12 @@ class Validation:
     @property
     def predicted(self) -> dict[str, Array]:
         """Classes, numbers or risks (n,) by method."""
-        return {name: one.values for name, one in self.said.items()}
+        return {name: one.values for name, one in self.predictions.items()}
 
     @property
     def probabilities(self) -> Array | None:
         """Of the classes by the first method (n, classes), where it has them."""
-        return next(iter(self.said.values())).probabilities
+        return next(iter(self.predictions.values())).probabilities
 
     @property
     def n_folds(self) -> int:
@@ -100,7 +100,7 @@ def cross_validate(
         cut = task.make_folds(order, y, task.count_folds(y, data.groups), seed, data.groups)
     else:
         cut = task.make_time_folds(y, times, data.groups)
-    said: dict[str, list[Predictions]] = {name: [] for name in (*plans, task.prior_name)}
+    predictions: dict[str, list[Predictions]] = {name: [] for name in (*plans, task.prior_name)}
     strengths: dict[str, list[Any]] = {name: [] for name in plans}
     hidden = "hidden views" in task.sections
     without = np.empty(data.observed.shape, dtype=y.dtype) if hidden else None
@@ -111,20 +111,22 @@ def cross_validate(
             with warnings.catch_warnings(action="ignore"):  # those of the fit to all samples are to be read
                 X, rows = part.prepare(plan)
                 fitted = plan.fit(X, y[train], tick)
-                said[name].append(task.predict(fitted, rows))
+                predictions[name].append(task.predict(fitted, rows))
                 if name == first:
                     if without is not None:
-                        without[test] = _predict_without_each(task, fitted, rows, said[name][-1].values)
+                        without[test] = _predict_without_each(
+                            task, fitted, rows, predictions[name][-1].values
+                        )
                     for scores in held_out.values():
                         scores.read(fitted, rows, train, test)
             if (strength := task.find_strength(fitted)) is not None:
                 strengths[name].append(strength)
-        said[task.prior_name].append(task.predict_prior(y[train], len(test)))
+        predictions[task.prior_name].append(task.predict_prior(y[train], len(test)))
     tested = np.concatenate([test for _, test in cut])
     place = np.argsort(tested)
     fold = np.repeat(np.arange(len(cut)), [len(test) for _, test in cut])[place]
     used = {name: tuple(values) for name, values in strengths.items()}
-    joined = {name: Predictions.join(parts, place) for name, parts in said.items()}
+    joined = {name: Predictions.join(parts, place) for name, parts in predictions.items()}
     samples = tested[place]
     without = None if without is None else without[samples]
     return Validation(samples, joined, fold, used, without, held_out)

@@ -192,19 +192,19 @@ class MixScores:
         """What to expect of the recommended method, and what that rests on."""
         row = next((row for row in self.scores if row.method == self.recommended), None)
         row = row or next(iter(self.scores), None)
-        said = [self.note] if self.note else []
-        said += [_say_score(row, self.metric)] if row else []
+        lines = [self.note] if self.note else []
+        lines += [_say_score(row, self.metric)] if row else []
         few = [p for p in self.patterns if 0 < p.judged < FEW_SAMPLES and p.new >= _NOTABLE_SHARE]
         if few:
             share = sum(pattern.new for pattern in few)
             words = f"Of {share:.0%} of the new mix fewer than {FEW_SAMPLES} samples by pattern were judged"
-            said.append(f"{words}: {_list_patterns(few)}.")
+            lines.append(f"{words}: {_list_patterns(few)}.")
         if self.unknown:
             unknown = [pattern for pattern in self.patterns if not pattern.judged and pattern.new]
             words = f"Of {self.unknown:.0%} of the new mix nothing is known, as no judged sample has"
             end = "." if row else ". No score can be told."
-            said.append(f"{words} the pattern {_list_patterns(unknown)}{end}")
-        return tuple(said)
+            lines.append(f"{words} the pattern {_list_patterns(unknown)}{end}")
+        return tuple(lines)
 
     def table(self) -> "pd.DataFrame":
         """A row for each method: here, expected, low, high, change and its interval."""

@@ -538,8 +538,8 @@ class Task:
         """How many of what there are among the targets."""
         return []
 
-    def judge(
-        self, y: Array, said: Mapping[str, Predictions], fold: Array, groups: Array | None = None
+    def evaluate(
+        self, y: Array, predictions: Mapping[str, Predictions], fold: Array, groups: Array | None = None
     ) -> dict[str, dict[str, Any]]:
         """How well methods predict samples that they have not seen: a number or an interval by measure.
 

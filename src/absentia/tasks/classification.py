@@ -212,13 +212,13 @@ class Classification(Task):
     def count_words(self, y: Array) -> list[str]:
         return [f"{len(np.unique(y))} classes"]
 
-    def judge(
-        self, y: Array, said: Mapping[str, Predictions], fold: Array, groups: Array | None = None
+    def evaluate(
+        self, y: Array, predictions: Mapping[str, Predictions], fold: Array, groups: Array | None = None
     ) -> dict[str, dict[str, Any]]:
         """The main metric first; balanced accuracy has an interval."""
         classes, codes = np.unique(y, return_inverse=True)
         found = {}
-        for name, one in said.items():
+        for name, one in predictions.items():
             coded = one._replace(values=np.searchsorted(classes, one.values))
             numbers: dict[str, Any] = self.scores(codes, coded)
             numbers["balanced accuracy"] = balanced_accuracy(y, one.values == y, groups)

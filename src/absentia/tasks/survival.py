@@ -114,11 +114,11 @@ class SurvivalAnalysis(Task):
     def count_words(self, y: Array) -> list[str]:
         return [f"{int(y[:, 1].sum())} events"]
 
-    def judge(
-        self, y: Array, said: Mapping[str, Predictions], fold: Array, groups: Array | None = None
+    def evaluate(
+        self, y: Array, predictions: Mapping[str, Predictions], fold: Array, groups: Array | None = None
     ) -> dict[str, dict[str, Any]]:
         times = Survival(y[:, 0], y[:, 1] == 1)
-        found = {name: concordance(times, one.values, fold, groups) for name, one in said.items()}
+        found = {name: concordance(times, one.values, fold, groups) for name, one in predictions.items()}
         return {name: {"concordance": interval} for name, interval in found.items()}
 
     def find_strength(self, fitted: Any) -> Any:

@@ -128,12 +128,12 @@ def read_some(data: Any, labels: Labels | None) -> tuple[Any, Labels | None, str
         return data, labels, ""
     most = _count_in_memory(data, _MAX_JUDGED)
     few = np.linspace(0, len(data) - 1, min(most, len(data))).astype(int)
-    said = (
+    note = (
         f"features were looked at of {len(few)} of {len(data)} samples: warnings, and why views are absent"
     )
     if labels is not None:
         labels = replace(labels, values=labels.values[few], known=labels.known[few])
-    return data[few].to_memory(), labels, said
+    return data[few].to_memory(), labels, note
 
 
 def _count_in_memory(data: Views, most: int) -> int:
@@ -234,8 +234,8 @@ def read_training(
         warnings.filterwarnings("ignore", ".*(no view at all|observed for no sample)", AbsenceWarning)
         opened = source.open(path, labels)
     kind = "numbers" if tuple(tasks) == (REGRESSION,) else None
-    said = describe_samples(path, source, opened, labels, covariates, kind)
-    data, found, what = said.data, said.labels, f"{path}: labels {labels!r}"
+    described = describe_samples(path, source, opened, labels, covariates, kind)
+    data, found, what = described.data, described.labels, f"{path}: labels {labels!r}"
     assert found is not None
     task, kernels = _check_task(found, tasks, what), options.make(opened)
     if isinstance(data, KernelViews):
@@ -248,23 +248,23 @@ def read_training(
         targets.y,
         targets.names,
         kernels,
-        times=None if said.times is None else parse_times(said.times[kept], used.ids),
-        covariates=make_covariates(used, said.covariates.loc[used.ids.tolist()]) if adjust else None,
+        times=None if described.times is None else parse_times(described.times[kept], used.ids),
+        covariates=make_covariates(used, described.covariates.loc[used.ids.tolist()]) if adjust else None,
     )
     in_memory = _take_into_memory(samples)
     absent = [f"{n} of {len(data)} samples {why}: not learned from" for why, n in dropped.items() if n]
     for sentence in [*absent, *_sample_warnings(found, data, samples, in_memory)]:
         warn(sentence, AbsenceWarning)
-    ignored = [*said.label_columns, *(() if adjust else said.covariate_columns)]
+    ignored = [*described.label_columns, *(() if adjust else described.covariate_columns)]
     return TrainingData(
         samples,
         task,
         len(data),
         dropped,
-        (*said.notes, f"labels: {describe_labels(found)}", *describe_adjustment(samples.covariates)),
+        (*described.notes, f"labels: {describe_labels(found)}", *describe_adjustment(samples.covariates)),
         found.columns,
         source.to_remember(opened, ignored, covariates if adjust else ()),
-        said.covariates,
+        described.covariates,
         in_memory,
     )
 

@@ -93,7 +93,7 @@ class _Fit:
         if self.validation is None:
             return {}
         seen, validation = self.judged, self.validation
-        return self.task.judge(seen.y, validation.said, validation.fold, seen.data.groups)
+        return self.task.evaluate(seen.y, validation.predictions, validation.fold, seen.data.groups)
 
     @cached_property
     def judged(self) -> TrainingData:

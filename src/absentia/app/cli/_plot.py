@@ -113,11 +113,11 @@ class _Request:
         from absentia.tasks import take_samples
 
         opened = self.source.open(self.path, self.labels)
-        said = describe_samples(self.path, self.source, opened, self.labels)
-        if said.labels is None:
-            return said.data, None
-        known = said.labels.known.nonzero()[0]
-        return take_samples(said.data, known), said.labels.values[known]
+        described = describe_samples(self.path, self.source, opened, self.labels)
+        if described.labels is None:
+            return described.data, None
+        known = described.labels.known.nonzero()[0]
+        return take_samples(described.data, known), described.labels.values[known]
 
     @property
     def data(self) -> absentia.Views | absentia.KernelViews:

@@ -254,14 +254,14 @@ def _groups(evidence: Evidence, recommended: str) -> Iterator[str]:
     ]
     worse = [one.method for one in evidence.differences if _is_worse(one)]
     also = "Also shown" if recommended in evidence.winners else "Shown"
-    said = {
+    groups = {
         f"{also} to be better than {evidence.simplest}": evidence.winners,
         f"Shown to be better than {evidence.simplest}, but failed at times": [
             method for method in evidence.better if method not in evidence.winners
         ],
         f"Shown to be worse than {evidence.simplest}": worse,
     }
-    for words, methods in said.items():
+    for words, methods in groups.items():
         others = [method for method in methods if method != recommended and method not in same]
         if others:
             yield f"{words}: {list_some(others, _MAX_NAMED)}."

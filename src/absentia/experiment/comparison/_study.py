@@ -136,22 +136,22 @@ def describe_size(
     )
     found = {record.trial["method"]: record for record in records}
     done = [record for record in found.values() if record.done]
-    said = [drawn, *order]
+    lines = [drawn, *order]
     if done:
         sizes = done[0].result
         score: Callable[[Record], float] = lambda r: r.result["scores"].get(metric.name) or np.nan  # noqa: E731
         done.sort(key=score, reverse=metric.higher)
         scores = ", ".join(f"{r.trial['method']} {metric.format(score(r))}" for r in done)
-        said.append(
+        lines.append(
             f"Fitted once to {sizes['n_train']:,} samples and judged on {sizes['n_test']:,} others that "
             f"had no say in the choice of methods, {metric.name}: {scores}."
         )
-    said += [
+    lines += [
         f"{name} was not fitted to nearly all samples: {record.error}"
         for name, record in found.items()
         if not record.done
     ]
-    return tuple(said)
+    return tuple(lines)
 
 
 _MAX_SECONDS = 20.0  # CPU seconds that the repeats of a method may take, where slow ones are thinned out
