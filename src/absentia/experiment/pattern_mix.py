@@ -224,9 +224,7 @@ class MixScores:
 
 def _say_score(row: MixScore, metric: Metric) -> str:
     value, low, high = map(metric.format, row.expected)
-    change, ends = row.change.value, f"{row.change.low:.3g} to {row.change.high:.3g}"
-    if metric.share:
-        ends = f"{100 * row.change.low:.1f} to {100 * row.change.high:.1f}"
+    change, ends = row.change.value, metric.format_ends(row.change.low, row.change.high)
     how = f"{metric.format_difference(abs(change))} {'better' if change > 0 else 'worse'} than"
     how = f"{how if change else 'as'} with the patterns here (95%: {ends})"
     return f"With {row.method}, {metric.name} {value} is to be expected (95%: {low} to {high}), {how}."

@@ -268,6 +268,11 @@ class Metric(NamedTuple):
         """A score as it is read: shares in percent."""
         return f"{100 * value:.1f}%" if self.share else f"{value:.4g}"
 
+    def format_ends(self, low: float, high: float) -> str:
+        """The ends of an interval of differences: of shares in points."""
+        factor, form = (100, ".1f") if self.share else (1, ".3g")
+        return f"{factor * low:{form}} to {factor * high:{form}}"
+
     def format_difference(self, difference: float) -> str:
         """A difference of scores in words: of shares in points."""
         if not self.share:

@@ -94,14 +94,9 @@ def _read_task_data(
     """What is compared on, and what is to be said of it."""
     if labels is None:
         opened = source.open(path)
-        if source.groups is not None:
-            raise ValueError("--groups are of predictions: give --labels, or leave them out")
-        if source.time is not None:
-            raise ValueError("--time is of predictions: give --labels, or leave it out")
-        if adjustment.covariates or adjustment.adjust:
-            raise ValueError(
-                "--covariates and --adjust are of predictions: give --labels, or leave them out"
-            )
+        for given in (*flag_words(source), *flag_words(adjustment)):
+            if given in ("--groups", "--time", "--covariates", "--adjust"):
+                raise ValueError(f"{given} is of predictions: give --labels, or leave it out")
         return make_task_data(opened.data, kernel=options.make(opened)), opened.notes
     tasks = (CLASSIFICATION, REGRESSION, SURVIVAL, MULTILABEL)
     training = read_training(path, source, labels, options, tasks, *astuple(adjustment))
@@ -284,7 +279,7 @@ def _mix_table(weighted: MixScores) -> Table:
 
 def _ranking_table(comparison: Comparison) -> Table:
     """The table, as far as it fits a terminal."""
-    results, words = comparison.results, comparison.study.format_score
+    results, words = comparison.results, comparison.results.metric.format
     table = make_table()
     simplest = f"to {results.recommendation.simplest}"
     heads = ("method", results.metric.name, "95% interval", simplest, "p (Holm)", "expected", "CPU s")

@@ -298,8 +298,7 @@ def _level(evidence: Evidence, method: str) -> str:
 
 def _sure(evidence: Evidence, one: Difference) -> str:
     """How sure a difference is: its interval, if there is one, and p."""
-    factor, form = (100, ".1f") if evidence.metric.share else (1, ".3g")
-    span = f"95% interval {factor * one.low:{form}} to {factor * one.high:{form}}, "
+    span = f"95% interval {evidence.metric.format_ends(one.low, one.high)}, "
     return f"{span if math.isfinite(one.low) else ''}{_format_p(one.adjusted)} after correction"
 
 

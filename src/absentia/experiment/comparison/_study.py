@@ -238,10 +238,6 @@ class Study:
     def metric(self) -> Metric:
         return self.data.task.order_metrics(self.design.metric)[0]
 
-    def format_score(self, score: float) -> str:
-        """A score of the main metric as it is read."""
-        return self.metric.format(score)
-
     @cached_property
     def trials(self) -> list[Trial]:
         return Expansion(self.data, self.design).trials()
