@@ -44,9 +44,9 @@ def outcome(seed: int, quick: bool) -> dict[str, Any]:
     scores = [row.scores[found.metric.name].value for row in found.rows]
     return {
         "seed": seed,
-        "winner": found.verdict.winner,
-        "recommended": found.verdict.recommended,
-        "shown": found.verdict.shown,
+        "winner": found.recommendation.winner,
+        "recommended": found.recommendation.recommended,
+        "shown": found.recommendation.shown,
         "any differs": min(adjusted) < LEVEL,
         "least p (Holm)": min(adjusted),
         "best score": max(scores),

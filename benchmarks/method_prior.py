@@ -7,7 +7,7 @@ The records of ``predict_regret.py`` have what every method said of held-out sam
 ``small_tasks.py``.  Here they are scored as ``compare`` does: a class is decided by its probability over
 its mean among samples left out, of methods that do not tell over its frequency; balanced accuracy by fold.
 The mean over sets and the spread over tasks, less what chance adds to it (the corrected resampled variance
-of each task), go into ``absentia/experiment/comparison/_expectation.py``, which has the table as it is
+of each task), go into ``absentia/experiment/comparison/_recommendation.py``, which has the table as it is
 printed.
 """
 

@@ -24,7 +24,7 @@ from method_prior import learn_prior, read_differences
 from sklearn.model_selection import train_test_split
 
 from absentia.experiment.comparison import Design, Study, fit_to_all, make_task_data
-from absentia.experiment.comparison._expectation import PRIORS
+from absentia.experiment.comparison._recommendation import PRIORS
 from absentia.experiment.engine import Pool
 from absentia.tasks import balanced_accuracy
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from made_pages import write_if_changed
 
-from absentia.experiment.comparison._expectation import PRIORS
+from absentia.experiment.comparison._recommendation import PRIORS
 from absentia.methods.catalogue import CATALOGUE, find
 
 #: What somebody wants, the family that does it, and when another method than its default is worth a look.

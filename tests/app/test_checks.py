@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from absentia import Views, io, models
-from absentia.app._checks import check_replaced
 from absentia.app.cli import _completing, _fitting, _predict, _study
 from absentia.app.cli import _demo as demo
 from absentia.app.cli._compare import check_study_folder
+from absentia.app.cli._flags import check_replaced
 from absentia.core import _resources as threads
 from absentia.tasks import Task
 from conftest import random_problem
@@ -150,8 +150,6 @@ PLACES = [
     ([*C, "-o", "o.npz", "--report", "there"], "is a folder"),
     ([*C, "-o", "o.csv"], "an .npz or a .mat file"),
     ([*M, "-o", "t.csv"], "different files"),
-    ([*M, "-o", "o.csv", "--std", "o.csv"], "different files"),
-    ([*M, "-o", "o.csv", "--std", "t.csv"], "different files"),
     ([*M, "-o", "o.csv", "--report", "o.std.csv"], "different files"),
     ([*M, "-o", "none/o.csv"], "the folder none does not exist"),
     ([*M, "-o", "o.csv", "--report", "there"], "is a folder"),
@@ -223,7 +221,7 @@ def test_small_jobs_get_one_thread_unless_someone_decides(
 
 WORDS = """
 demo inspect complete fit predict compare work report --methods --dry-run --plan-only --shard --jobs 1/2 --help --version --list -o --output --method --components --algorithm --prior
---tol --max-iter --kernel --repair --std --report --no-report --threads --labels --C --probability --seed
+--tol --max-iter --kernel --repair --report --no-report --threads --labels --C --probability --seed
 --no-probability --n-samples --absent k.npz v.npz m.npz t.csv gone.npz there o.npz o.csv r.html y mean zero pma
 mkl amkl-convex rbf linear clip paper gk -- -1 0 1 2 0.5 nan inf 1e308 99999999999999999999 cv . .. / /dev/null
 k.npz/x.npz --trace -h =1 --tol=-1

@@ -385,7 +385,7 @@ def run(number, state):
 
 run(0, np.zeros(2))
 io.open_data = lambda *_, **__: run(int(number), np.ones(2))
-exit_codes._patience.seconds = 0.2
+exit_codes._watchdog.seconds = 0.2
 sys.argv = ["absentia", "complete", "k.npz", "-o", "o.npz"]
 cli.main() if nogil else main()
 """
@@ -438,7 +438,7 @@ def wait(path, **options):
         ThreadPoolExecutor().submit(read).result()
 
 signal.signal(signal.SIGTERM, signal.SIG_DFL)
-io.open_data, exit_codes._patience.seconds = wait, 0.2
+io.open_data, exit_codes._watchdog.seconds = wait, 0.2
 main()
 """
 

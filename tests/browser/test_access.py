@@ -1,24 +1,10 @@
 """Pages for everybody: what a checker of accessibility finds."""
 
-import tempfile
-from pathlib import Path
-
 import pytest
 
 from absentia.app.report import render_classification, render_comparison, render_completion
-from absentia.app.report.reproduction import render_reproduction
-from absentia.papers import summarise
 from helpers.comparison_results import make_findings
 from helpers.report_data import classification_story, make_story
-from helpers.small_experiment import TEXT, experiment, records
-
-
-def reproduction():
-    """A table with a picture, claims and a warning."""
-    text = TEXT + '\n[chart]\nx = "level"\nmeasure = "error"\nlabel = "missing"\n'
-    small = experiment(Path(tempfile.mkdtemp()), text)
-    return render_reproduction(summarise(small, records(small)))
-
 
 PAGES = {
     "comparison": lambda: render_comparison(
@@ -27,7 +13,6 @@ PAGES = {
     "comparison of few": lambda: render_comparison(make_findings(n_methods=3, task="numbers")),
     "completion": lambda: render_completion(make_story(warnings=["Careful."])),
     "classification": lambda: render_classification(classification_story(warnings=["Careful."])),
-    "reproduction": reproduction,
 }
 
 

@@ -167,7 +167,7 @@ def test_code_can_be_copied(visit):
     button = page.locator(".copy").last
     button.click()
     expect(button).to_have_text("Copied")
-    assert page.evaluate("navigator.clipboard.readText()") == findings.verdict.python
+    assert page.evaluate("navigator.clipboard.readText()") == findings.recommendation.python
     expect(button).to_have_text("Copy")
 
 
@@ -177,7 +177,7 @@ def test_where_the_clipboard_is_closed_the_code_is_selected(visit):
     page = visit(render_comparison(findings), before=closed)
     page.locator(".copy").last.click()
     expect(page.locator(".copy").last).not_to_have_text("Copy")
-    assert page.evaluate("getSelection().toString()").strip() == findings.verdict.python
+    assert page.evaluate("getSelection().toString()").strip() == findings.recommendation.python
 
 
 def test_without_its_script_the_page_still_tells_everything(visit):

@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 
 from absentia.experiment import results as public
-from absentia.experiment.results import (
-    ComparisonResults,
-    Difference,
-    Interval,
-    MethodRow,
-    Metric,
-    Recommendation,
-)
+from absentia.experiment.results import ComparisonResults, Interval, MethodRow, Metric, Recommendation
 from helpers.comparison_results import METRICS as MADE_METRICS
 
 
@@ -39,8 +32,6 @@ def test_what_was_not_measured_is_empty():
     ] == [0] * 6
     row = MethodRow("forest", "words", False, left_out="takes features")
     assert (dict(row.scores), row.cpu, row.memory, row.done, row.errors) == ({}, None, None, 0, ())
-    one = Difference("forest", 0.1, 0.0, 0.2, 0.01, 0.02, 0.0, 0.1, 0.9)
-    assert (one.wins, one.losses, one.p_mcnemar) == (None, None, None)
 
 
 def test_nothing_of_it_is_changed_by_accident():

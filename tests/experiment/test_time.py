@@ -175,5 +175,5 @@ def test_a_fit_is_judged_on_later_blocks():
         assert len(said.predicted["it"]) == len(said.samples) == len(said.fold)
         edges = [(time[said.samples[said.fold == k]]) for k in range(said.n_folds)]
         assert all(a.max() < b.min() for a, b in itertools.pairwise(edges))
-        scores = task.judge(targets[said.samples], said.said, said.fold)
+        scores = task.evaluate(targets[said.samples], said.predictions, said.fold)
         assert set(scores) == {"it", task.prior_name}

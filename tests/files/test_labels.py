@@ -117,7 +117,7 @@ def test_a_column_of_a_view_is_a_label_and_no_feature_then(tmp_path):
     data = clinical()
     found = io.read_labels("sex", data, tmp_path)
     assert found.values.tolist() == ["f", "", "m", ""]
-    assert (found.kind, found.empty, found.unlabelled, found.leaves) == (
+    assert (found.kind, found.empty, found.unlabelled, found.label_columns) == (
         "classes",
         1,
         1,
@@ -224,7 +224,7 @@ def test_a_label_never_stays_a_feature_whatever_it_is_named_by(tmp_path):
     opened = io.open_data(tmp_path)
     for source in ("a.csv:dx", "a:dx"):
         found = io.read_labels(source, opened, tmp_path)
-        assert found.leaves == (("a", "dx"),)
+        assert found.label_columns == (("a", "dx"),)
         assert found.without(opened.data).features("a").tolist() == ["x"]
     wide = io.open_data(tmp_path / "a.csv", views={"only": ["x"]})
     assert io.read_labels("dx", wide, tmp_path / "a.csv").values.tolist() == label
@@ -238,7 +238,7 @@ def test_a_label_of_true_and_false_stays_no_feature(tmp_path):
         assert opened.data.levels("a") == {}
         found = io.read_labels(f"{path}:ill", opened, tmp_path)
         assert found.values.tolist() == ["True", "False"] * 3
-        assert found.leaves == (("a", "ill"),)
+        assert found.label_columns == (("a", "ill"),)
 
 
 def test_labels_are_found_whatever_the_unicode_form_of_ids(tmp_path):
@@ -253,7 +253,7 @@ def test_a_feature_that_only_has_the_name_of_the_label_stays(tmp_path):
     pd.DataFrame(rng.normal(size=(30, 2)), ids, ["x", "y"]).to_csv(tmp_path / "a.csv")
     pd.DataFrame({"y": ["p", "q"] * 15}, ids).to_csv(tmp_path / "labels.csv")
     found = io.read_labels("labels.csv:y", io.open_data(tmp_path), tmp_path)
-    assert found.leaves == ()
+    assert found.label_columns == ()
 
 
 def test_a_label_alone_is_nothing_to_learn_from(tmp_path):

@@ -132,19 +132,3 @@ def test_data_that_were_written_on_purpose_are_nobodys_to_replace(tmp_path):
         io.write(tmp_path / "v.npz", views, mask_before=views.observed, method="mean")
     )
     assert not io.is_written_by_absentia(tmp_path / "gone.npz")
-
-
-def test_a_completed_matrix_is_known_by_its_deviations(tmp_path):
-    values, deviations = tmp_path / "x.csv", tmp_path / "x.std.csv"
-    values.write_text("id,p,q\na,1,2\nb,3,4\n")
-    assert not io.is_written_by_absentia(values, deviations)
-    deviations.write_text("id,p,q\na,0,0\nb,0.5,0\n")
-    assert io.is_written_by_absentia(values, deviations)
-    for other in (
-        "id,p,q\na,1,1\nb,0.5,2\n",
-        "id,p,q\na,0,0\n",
-        "id,p,r\na,0,0\nb,0.5,0\n",
-        "id,p,q\na,x,0\n",
-    ):
-        deviations.write_text(other)
-        assert not io.is_written_by_absentia(values, deviations)

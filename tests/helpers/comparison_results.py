@@ -99,11 +99,10 @@ def to_simplest(rows, simplest, metric, seed=0):
         worse, below = (0.5 * (1 + erf((edge - mean) / half)) for edge in (-0.01, 0.01))
         same, better = below - worse, 1 - below
         p = float(np.exp(-(mean**2) / half**2 * 2))
-        wins = int(rng.integers(10, 60))
+        rng.integers(10, 60, size=2)
         found.append(
             Difference(
                 row.method, mean, mean - half, mean + half, p, min(1.0, 5 * p), worse, same, better,
-                wins, int(rng.integers(10, 60)), 0.2,
             )
         )  # fmt: skip
     return found
@@ -126,7 +125,7 @@ def pattern_scores(observed, names, methods, rng):
     return rows
 
 
-def verdict_of(rows, simplest):
+def recommendation_of(rows, simplest):
     best = rows[0].method
     return Recommendation(
         simplest,
@@ -183,7 +182,7 @@ def make_findings(
         "task": task,
         "metrics": metrics,
         "equivalence": 0.01,
-        "verdict": verdict_of(rows, simplest),
+        "recommendation": recommendation_of(rows, simplest),
         "rows": rows,
         "differences": gaps,
         "names": names,

@@ -6,7 +6,7 @@ import io
 import numpy as np
 import pytest
 
-from absentia.app.report import ClassificationStory, CompletionStory
+from absentia.app.report import ClassificationReport, CompletionReport
 from absentia.data import KernelViews, Presence
 
 PIL_Image = pytest.importorskip("PIL.Image")
@@ -50,7 +50,7 @@ def make_story(n=24, n_views=3, rate=0.3, seed=0, **changes):
     values |= changes
     values["before"] = views_of(values["before"], names, observed)
     values["after"] = views_of(values["after"], names)
-    return CompletionStory(**values)
+    return CompletionReport(**values)
 
 
 def decode(uri):
@@ -82,4 +82,4 @@ def classification_story(n=120, n_views=3, n_classes=3, seed=0, own=0.9, average
         "n_all": n,
         "facts": {"seed": "0"},
     }
-    return ClassificationStory(**(values | changes))
+    return ClassificationReport(**(values | changes))

@@ -133,7 +133,7 @@ def test_a_site_that_determines_features_and_label_is_not_told_any_more():
     assert plain.min() > 0.65
     assert adjusted.max() < 0.6
     assert "residuals after regression on site" in found.results.facts["adjusted"]
-    assert "AdjustViews()" in found.recommendation.python
+    assert "a view called covariates" in found.recommendation.python
     model = found.best_estimator()
     joined = Views.from_dict(
         {**{name: views.to_frame(name) for name in views.names}, "covariates": covariates}

@@ -65,7 +65,7 @@ def test_a_fit_is_judged_by_what_compare_ranks_by():
         *("balanced accuracy", "R2", "concordance")
     ]
     y, said = np.repeat(["many", "few"], [8, 2]), np.repeat(["many", "few", "many"], [8, 1, 1])
-    found = CLASSIFICATION.judge(y, {"it": Predictions(said)}, np.zeros(10, int))["it"]
+    found = CLASSIFICATION.evaluate(y, {"it": Predictions(said)}, np.zeros(10, int))["it"]
     assert list(found) == ["balanced accuracy", "accuracy"]
     assert found["balanced accuracy"].value == pytest.approx(0.75)  # (8 / 8 + 1 / 2) / 2
     assert found["accuracy"] == pytest.approx(0.9)

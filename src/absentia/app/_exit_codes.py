@@ -57,10 +57,10 @@ def _describe_files() -> str:
 # ------------------------------------------------------------------------------------------- signals
 
 
-_HEARD = b"\0"  # no signal has this number
+_ANSWERED = b"\0"  # no signal has this number
 
 
-class _Patience:
+class _SignalWatchdog:
     """Ends a process that a signal has not reached after some seconds, as in the middle of a long product.
 
     Python's own handlers wait until such a step is over.  Signals are also written to a socket, though, and
@@ -85,11 +85,11 @@ class _Patience:
         listen = partial(_listen, theirs, self.seconds, _give_up)
         threading.Thread(target=listen, daemon=True).start()
 
-    def heard(self) -> None:
+    def answered(self) -> None:
         """A signal has come where it can be answered."""
         if self._ours is not None:
             with suppress(OSError):
-                self._ours.send(_HEARD)
+                self._ours.send(_ANSWERED)
 
     def end(self) -> None:
         """Listen no longer."""
@@ -137,7 +137,7 @@ def _listen(
             if not came:
                 return
             pass_on(came)
-            if came == _HEARD:
+            if came == _ANSWERED:
                 number = 0
             elif not number and came[0] in (signal.SIGINT, *_END_SIGNALS):
                 number, deadline = came[0], time.monotonic() + seconds
@@ -166,7 +166,7 @@ def _kill(process: int, number: int) -> None:
     os.kill(process, signal.SIGKILL)
 
 
-_patience = _Patience()
+_watchdog = _SignalWatchdog()
 
 
 @contextmanager
@@ -180,7 +180,7 @@ def handle_signals() -> Iterator[None]:
         return
     asked = [number for number in _END_SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
     previous = {number: signal.getsignal(number) for number in (signal.SIGINT, *asked)}
-    _patience.begin()
+    _watchdog.begin()
 
     def end(number: int, frame: FrameType | None) -> None:
         for one in asked:
@@ -192,7 +192,7 @@ def handle_signals() -> Iterator[None]:
     try:
         yield
     finally:
-        _patience.end()
+        _watchdog.end()
         for number, handler in previous.items():
             if handler is not None:  # None: it was not installed from Python
                 signal.signal(number, handler)
@@ -205,7 +205,7 @@ def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
 
     def is_stopped() -> bool:
         if interrupts:
-            _patience.heard()
+            _watchdog.answered()
         return interrupts > 0
 
     def handler(number: int, frame: FrameType | None) -> None:
@@ -268,9 +268,9 @@ def _system(error: OSError) -> tuple[int, str]:
     return (_BAD_CALL if error.errno in _NAMES or error.errno is None else _DEFECT), f"{where}{reason}"
 
 
-def leave(error: BaseException) -> int:
+def report_error(error: BaseException) -> int:
     """Say what happened and give the exit code; never fails itself."""
-    _patience.heard()
+    _watchdog.answered()
     _ignore_signals()
     with suppress(Exception):
         _silence_broken_streams()
@@ -285,7 +285,7 @@ def leave(error: BaseException) -> int:
 
 def run_process(command: Callable[[], None]) -> None:
     """Run a command as all that this process does: after a signal it ends, whatever its threads do."""
-    _patience.guarded = hasattr(os, "fork")
+    _watchdog.guarded = hasattr(os, "fork")
     try:
         command()
     except SystemExit as leaving:

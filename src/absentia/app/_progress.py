@@ -140,7 +140,7 @@ class TrialProgress:
 
     def line(self) -> str:
         """All of it in one line."""
-        from absentia.experiment.comparison import format_seconds
+        from absentia.core import format_seconds
 
         names = sorted(set(self._running.values()))
         parts = [f"{self.done} of {self.total} done"]

@@ -50,9 +50,6 @@ _DIFFERENCE_COLUMNS = {
     "probability worse": "worse",
     "probability same": "same",
     "probability better": "better",
-    "only it right": "wins",
-    "only the simplest right": "losses",
-    "p (McNemar)": "p_mcnemar",
 }
 
 
@@ -278,12 +275,12 @@ def compare(
     >>> found.best in ("average", "linear"), len(found.table())
     (True, 2)
     """
-    counts = {name: _whole(name, value) for name, value in (("repeats", repeats), ("cv", cv))}
+    counts = {name: _check_integer(name, value) for name, value in (("repeats", repeats), ("cv", cv))}
     given = {"metric": score, "hide": hide, "mechanism": mechanism, "rates": tuple(rates), **counts}
     limits = {"equivalence": equivalence, "time_limit": time_limit, "memory_limit": memory_limit}
     parts: dict[str, Any] = {"learning_curve": learning_curve, "leave_one_group_out": leave_one_group_out}
     task_data = make_task_data(data, y, kernel, groups, time, adjust).judged_by(score, costs)
-    seed = _whole("random_state", random_state)
+    seed = _check_integer("random_state", random_state)
     task_data, whole = draw_compared(task_data, max_samples, seed)
     parts["n_samples"] = 0 if whole is None else len(whole.data)
     design = make_design(task_data, methods, seed=seed, **parts, **given, **limits)
@@ -345,7 +342,7 @@ def open_comparison(folder: str | os.PathLike[str]) -> Comparison:
     return Comparison(open_study(folder))
 
 
-def _whole(name: str, value: Any) -> int:
+def _check_integer(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
         raise ValueError(f"{name} is a whole number from 0 on, not {value!r}")
     return int(value)

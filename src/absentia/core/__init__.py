@@ -26,6 +26,7 @@ from absentia.core._parameters import (
     Range,
     check_name,
     get_parameters,
+    list_some,
     make_generator,
 )
 from absentia.core._resources import (
@@ -33,6 +34,7 @@ from absentia.core._resources import (
     check_memory,
     count_threads,
     format_bytes,
+    format_seconds,
     limit_threads,
     limit_threads_if_small,
     parse_bytes,

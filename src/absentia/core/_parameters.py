@@ -140,6 +140,13 @@ class _Kind:
         return self.words.replace("'", "").replace("None", "none").replace("True or False", "yes or no")
 
 
+def list_some(words: Iterable[str], most: int) -> str:
+    """The first of many words, and how many more there are."""
+    words = list(words)
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + more
+
+
 def check_name(what: str, name: str, known: Iterable[str]) -> None:
     """Raise unless `name` is one of the known ones; say which of them it may have meant."""
     names = list(known)

@@ -48,6 +48,13 @@ def format_bytes(size: float) -> str:
     return f"{size / 1000**power:.3g} {('', *'kMGTPEZY')[power]}B"
 
 
+def format_seconds(seconds: float) -> str:
+    """A time with its unit, to three digits; from two minutes on in minutes."""
+    if seconds < 1:
+        return f"{seconds:.2g} s"
+    return f"{seconds:.3g} s" if seconds < 120 else f"{seconds / 60:.3g} min"
+
+
 def available_memory() -> int:
     """Bytes that this process may still take: of the machine, of its container, by its own limit.
 

@@ -4,10 +4,13 @@ from absentia.data._chunked_views import ChunkedTable, Moments
 from absentia.data._features import (
     MAX_DEVIATION,
     Coding,
+    DataSummary,
+    FeatureSummary,
     ViewCoding,
     add_views,
     column_scales,
     concatenate_features,
+    dense_chunks,
     drop_features,
     looks_like_counts,
     name_features,
@@ -59,5 +62,4 @@ from absentia.data._presence import (
     name_pattern,
     warn_of_unlinked,
 )
-from absentia.data._summary import DataSummary, FeatureSummary, dense_chunks
 from absentia.data._views import Views

@@ -3,10 +3,9 @@
 from absentia.experiment import results
 from absentia.experiment._forecast import forecast_seconds
 from absentia.experiment._validation import (
-    Gain,
     Quality,
     Validation,
-    compare_completers,
+    compare_with_baselines,
     count_steps,
     cross_validate,
     measure_hidden_errors,

@@ -2,8 +2,8 @@
 
 Predictions: everything is learned inside a fold's training part: the kernels' scales and widths, C, the
 machine, its calibration.  Folds are cut by what the samples are, not by where they stand: the order of the
-samples changes none of it.  For classes the page also tells what decisions rest on, and what samples would
-gain from one more view; that, too, is said by models that have not seen them.
+samples changes none of it.  For classes the page also tells what decisions rest on; that, too, is said by
+models that have not seen them.
 
 Completion: observed cells are hidden, completed and compared with the truth.  A cell is a sample in a view:
 a row of the view's kernel.  A tenth of each view's observed cells is hidden, never a sample's only one, and
@@ -13,38 +13,19 @@ random part is measured on, which does not depend on the order that they come in
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
-from scipy.stats import entropy
 from sklearn.base import clone
 
 from absentia.core import Array
 from absentia.data import KernelViews, Views
-from absentia.kernels import ViewKernels
-from absentia.methods import inspection
 from absentia.methods.catalogue import offered
 from absentia.methods.completion import Completer, Holdout
-from absentia.methods.models import Model
 from absentia.methods.prediction import HeldOutScores
 from absentia.tasks import Plan, Predictions, Task, adjust_samples, make_kernels, order_samples, row_errors
-
-_MAX_GAIN_SAMPLES = 60  # whose absent views are tried, those of least certainty first
-_GAIN_DRAWS = 10  # values tried of each absent view
-
-
-class Gain(NamedTuple):
-    """A sample and a view that it lacks, by position: how probable its class is now, and with the view."""
-
-    sample: int
-    view: int
-    now: float
-    expected: float
-    gain: float
-    changes: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +36,7 @@ class Validation:
     ----------
     samples : (n,) int
         Positions of these samples: all, or with times those of later blocks.
-    said : mapping of str to Predictions
+    predictions : mapping of str to Predictions
         By method: first the one that is judged, then baselines, last what knows nothing of a sample.
     fold : (n,) int
         Where each sample was held out.
@@ -63,32 +44,26 @@ class Validation:
         C, penalty or alpha of a method in every fold, if it has one.
     without : (n, V), optional
         What the first method predicts if a view is hidden from a sample.
-    scores : (n, classes), optional
-        Of the first method.
-    gains : sequence of Gain, optional
-        What one more view is worth; None: it cannot be told.
     held_out : mapping of str to HeldOutScores
         Of the first method, where a coverage was asked for: calibrated by "pattern", and by "none".
     """
 
     samples: Array
-    said: Mapping[str, Predictions]
+    predictions: Mapping[str, Predictions]
     fold: Array
     strengths: Mapping[str, tuple[Any, ...]]
     without: Array | None = None
-    scores: Array | None = None
-    gains: Sequence[Gain] | None = None
     held_out: Mapping[str, HeldOutScores] = field(default_factory=dict)
 
     @property
     def predicted(self) -> dict[str, Array]:
         """Classes, numbers or risks (n,) by method."""
-        return {name: one.values for name, one in self.said.items()}
+        return {name: one.values for name, one in self.predictions.items()}
 
     @property
     def probabilities(self) -> Array | None:
         """Of the classes by the first method (n, classes), where it has them."""
-        return next(iter(self.said.values())).probabilities
+        return next(iter(self.predictions.values())).probabilities
 
     @property
     def n_folds(self) -> int:
@@ -125,31 +100,36 @@ def cross_validate(
         cut = task.make_folds(order, y, task.count_folds(y, data.groups), seed, data.groups)
     else:
         cut = task.make_time_folds(y, times, data.groups)
-    said: dict[str, list[Predictions]] = {name: [] for name in (*plans, task.prior_name)}
+    predictions: dict[str, list[Predictions]] = {name: [] for name in (*plans, task.prior_name)}
     strengths: dict[str, list[Any]] = {name: [] for name in plans}
-    details = _Details(task, data, y, len(cut))
+    hidden = "hidden views" in task.sections
+    without = np.empty(data.observed.shape, dtype=y.dtype) if hidden else None
     held_out = {} if coverage is None else _collect_scores(plans[first], data, y, order, coverage)
     for train, test in cut:
         part = _Fold(data, covariates, train, test)
         for name, plan in plans.items():
             with warnings.catch_warnings(action="ignore"):  # those of the fit to all samples are to be read
-                kernels, X, rows = part.prepare(plan)
+                X, rows = part.prepare(plan)
                 fitted = plan.fit(X, y[train], tick)
-                said[name].append(task.predict(fitted, rows))
+                predictions[name].append(task.predict(fitted, rows))
                 if name == first:
-                    details.read(fitted, kernels, rows, said[name][-1], part, test)
+                    if without is not None:
+                        without[test] = _predict_without_each(
+                            task, fitted, rows, predictions[name][-1].values
+                        )
                     for scores in held_out.values():
                         scores.read(fitted, rows, train, test)
             if (strength := task.find_strength(fitted)) is not None:
                 strengths[name].append(strength)
-        said[task.prior_name].append(task.predict_prior(y[train], len(test)))
+        predictions[task.prior_name].append(task.predict_prior(y[train], len(test)))
     tested = np.concatenate([test for _, test in cut])
     place = np.argsort(tested)
     fold = np.repeat(np.arange(len(cut)), [len(test) for _, test in cut])[place]
     used = {name: tuple(values) for name, values in strengths.items()}
-    joined = {name: Predictions.join(parts, place) for name, parts in said.items()}
+    joined = {name: Predictions.join(parts, place) for name, parts in predictions.items()}
     samples = tested[place]
-    return Validation(samples, joined, fold, used, held_out=held_out, **details.fields(samples))
+    without = None if without is None else without[samples]
+    return Validation(samples, joined, fold, used, without, held_out)
 
 
 def _collect_scores(plan: Plan, data: Any, y: Array, order: Array, coverage: float) -> dict[str, Any]:
@@ -166,78 +146,19 @@ class _Fold:
     ) -> None:
         with warnings.catch_warnings(action="ignore"):  # of levels that few have
             self.train, self.test, _ = adjust_samples(data, covariates, train, test)
-        self._made: list[tuple[Any, ViewKernels | None, KernelViews, Any]] = []
+        self._made: list[tuple[Any, tuple[KernelViews, Any]]] = []
 
-    def prepare(self, plan: Plan) -> tuple[ViewKernels | None, Any, Any]:
-        """Kernels that are made before the method, if any; training samples, and held-out ones."""
+    def prepare(self, plan: Plan) -> tuple[Any, Any]:
+        """What the method takes: of training samples, and of those held out."""
         if plan.takes != "kernels":
-            return None, plan.transform(self.train)[1], self.test
-        for kernel, *made in self._made:
+            return plan.transform(self.train)[1], self.test
+        for kernel, made in self._made:
             if kernel is plan.kernel or kernel == plan.kernel:
-                return made[0], made[1], made[2]
+                return made
         makes, kernels = make_kernels(self.train, plan.kernel)
         rows = self.test if makes is None else makes.transform(self.test)
-        self._made.append((plan.kernel, makes, kernels, rows))
-        return makes, kernels, rows
-
-
-class _Details:
-    """What is read of the method that is judged beside its predictions, fold by fold."""
-
-    def __init__(self, task: Task, data: Views | KernelViews, y: Array, n_folds: int) -> None:
-        self.task, self.data, self.y = task, data, y
-        self.without = (
-            np.empty(data.observed.shape, dtype=y.dtype) if "hidden views" in task.sections else None
-        )
-        self.scores: Array | None = None
-        self.gains: list[Gain] | None = None
-        self._share = -(-_MAX_GAIN_SAMPLES // n_folds)
-
-    @cached_property
-    def _n_classes(self) -> int:
-        return len(np.unique(self.y))
-
-    def fields(self, samples: Array) -> dict[str, Any]:
-        """Of the samples at these positions, which are all that were read."""
-        rows = {name: getattr(self, name) for name in ("without", "scores")}
-        gains = self.gains
-        if gains is not None:
-            gains = [gain._replace(sample=int(np.searchsorted(samples, gain.sample))) for gain in gains]
-        return {name: x if x is None else x[samples] for name, x in rows.items()} | {"gains": gains}
-
-    def read(self, fitted: Any, kernels: Any, rows: Any, said: Any, part: _Fold, test: Array) -> None:
-        """The samples `test` of a fold, which the fitted estimator takes as `rows`."""
-        if self.without is not None:
-            self.without[test] = _predict_without_each(self.task, fitted, rows, said.values)
-        if "gains" not in self.task.sections:
-            return
-        shape = (len(self.y), self._n_classes)
-        if self.scores is None:
-            self.scores = np.zeros(shape)
-        self.scores[test] = _score_classes(fitted, rows)
-        if said.probabilities is None or not isinstance(self.data, Views):
-            return
-        self.gains = self.gains or []
-        doubtful = np.argsort(-entropy(said.probabilities, axis=1), kind="stable")
-        lacks = np.asarray((~self.data.observed[test]).any(axis=1))
-        chosen = doubtful[lacks[doubtful]][: self._share]
-        self._try_views(Model(fitted, kernels), part.train, part.test[chosen])
-
-    def _try_views(self, model: Model, train: Views, test: Views) -> None:
-        assert self.gains is not None
-        if not len(test):
-            return
-        found = inspection.value_of_views(model, test, train, n_draws=_GAIN_DRAWS)
-        ids = self.data.ids.tolist()
-        place = {id: ids.index(id) for id in test.ids.tolist()}
-        for sample, view, *numbers in found.itertuples(index=False):
-            self.gains.append(Gain(place[sample], self.data.names.index(view), *map(float, numbers)))
-
-
-def _score_classes(classifier: Any, rows: Any) -> Array:
-    """Scores by class; of two classes the one's are the other's with the sign changed."""
-    scores = np.asarray(classifier.decision_function(rows))
-    return np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
+        self._made.append((plan.kernel, (kernels, rows)))
+        return kernels, rows
 
 
 def _predict_without_each(task: Task, fitted: Any, rows: Any, predicted: Array) -> Array:
@@ -254,11 +175,7 @@ def _predict_without_each(task: Task, fitted: Any, rows: Any, predicted: Array) 
 # ------------------------------------------------------------------------------ completion of hidden cells
 
 
-_clock: Callable[[], float] = time.process_time
-_OPTIONAL_SECONDS = 60.0  # CPU time for methods that are tried if there is time
 _MAX_MEASURED_SAMPLES = 3000  # of more, so many are drawn at random
-_NOT_FINISHED = "was not done when the time was up"
-_NOT_TRIED = "was not tried: the time was up"
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,8 +188,6 @@ class Quality:
         Names of the V views.
     cells : int array of shape (h, 2)
         Sample and view of each of the h hidden cells.
-    n_views_left : int array of shape (h,)
-        How many views the sample of each hidden cell still has.
     row_errors : dict of str to array of shape (h,)
         By method, the relative error of each hidden cell's row; NaN where the true row is zero.
     ca_errors : dict of str to array of shape (V,)
@@ -287,7 +202,6 @@ class Quality:
 
     names: tuple[str, ...]
     cells: Array
-    n_views_left: Array
     row_errors: dict[str, Array]
     ca_errors: dict[str, Array]
     seconds: dict[str, float]
@@ -320,9 +234,6 @@ def measure_hidden_errors(
     completers: Mapping[str, Completer],
     share: float = 0.1,
     tick: Callable[[], None] = lambda: None,
-    *,
-    optional: Mapping[str, Completer] | None = None,
-    seconds: float = _OPTIONAL_SECONDS,
     max_samples: int | None = None,
 ) -> Quality:
     """Hide observed cells, complete them with every method, and measure the errors.
@@ -332,16 +243,11 @@ def measure_hidden_errors(
     kernels : KernelViews
         Square.
     completers : mapping of str to completer
-        Unfitted methods by name, which are cloned; all are measured, however long they take.
+        Unfitted methods by name, which are cloned.
     share : float
         Share of each view's observed cells that is hidden, in (0, 1).
     tick : callable, optional
         Called after each method.
-    optional : mapping of str to completer, optional
-        More methods, which are tried in this order until the time is up.
-    seconds : float
-        CPU time, `completers` included, after which no optional method is begun, and the running one is
-        stopped if it has a callback.
     max_samples : int, optional
         Number of samples to draw if there are more; cells are hidden and counted among these.
     """
@@ -349,41 +255,26 @@ def measure_hidden_errors(
     whole, part = holdout.whole, holdout.part
     subsample = None if len(whole) == len(kernels) else (len(whole), len(kernels))
     cells = np.argwhere(holdout.hidden & part.observed.any(axis=0))  # in views that somebody is left in
-    n_views_left = part.observed.sum(axis=1)[cells[:, 0]]
-    quality = Quality(kernels.names, cells, n_views_left, {}, {}, {}, {}, subsample)
-    if not len(cells):
-        return quality
-    deadline = _clock() + seconds
-    for name, completer in completers.items():
-        _measure_method(quality, holdout, name, completer, None)
-        tick()
-    for name, completer in (optional or {}).items():
-        if _clock() < deadline:
-            _measure_method(quality, holdout, name, completer, deadline)
-        else:
-            quality.left_out[name] = _NOT_TRIED
+    quality = Quality(kernels.names, cells, {}, {}, {}, {}, subsample)
+    for name, completer in completers.items() if len(cells) else ():
+        _measure_method(quality, holdout, name, completer)
         tick()
     return quality
 
 
-def _measure_method(
-    quality: Quality, holdout: Holdout, name: str, completer: Completer, deadline: float | None
-) -> None:
+def _measure_method(quality: Quality, holdout: Holdout, name: str, completer: Completer) -> None:
     """Add one method's errors to `quality`, or the reason why it has none."""
     method = clone(completer)
     if "callback" in method.get_params():
-        method.set_params(callback=None if deadline is None else lambda _: _clock() > deadline)
-    start = _clock()
+        method.set_params(callback=None)
+    start = time.process_time()
     try:
         with warnings.catch_warnings(action="ignore"):  # the completion itself has shown them
             completed = method.fit_transform(holdout.part)
     except (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError) as error:
         quality.left_out[name] = f"could not: {str(error) or type(error).__name__}"
         return
-    seconds = _clock() - start
-    if deadline is not None and _clock() > deadline and not getattr(method, "converged_", True):
-        quality.left_out[name] = _NOT_FINISHED
-        return
+    seconds = time.process_time() - start
     by_cell, by_view = row_errors(holdout.whole, completed, quality.cells)
     if np.isinf(by_cell).any():
         quality.left_out[name] = "gave values that are not finite"
@@ -397,41 +288,22 @@ def _nan_mean(values: Array) -> float:
     return float(known.mean()) if len(known) else float("nan")
 
 
-def compare_completers(
+def compare_with_baselines(
     name: str, completer: Completer, kernels: KernelViews, tick: Callable[[], None] = lambda: None
 ) -> Quality:
-    """Measure a method beside mean fill, zero fill and, while time lasts, the catalogue's other completers.
-
-    Errors are measured on at most 3000 samples.  Methods that are for fewer samples than `kernels` has are
-    left out even if so few are drawn.
+    """Measure a method beside mean fill and zero fill, on at most 3000 samples.
 
     Parameters
     ----------
     name : str
-        Name of the method; takes the place of the catalogue's entry of that name, if there is one.
+        Name of the method; takes the place of the baseline of that name, if it is one.
     completer : completer
-        The method, unfitted, with the parameters that it is used with; others have their defaults.
+        The method, unfitted, with the parameters that it is used with.
     kernels : KernelViews
         Square.
     tick : callable
-        Called once for each completer of the catalogue.
+        Called once for each of them.
     """
-    entries = offered("completer").values()
-    completers = {entry.name: entry.make() for entry in entries if entry.baseline and entry.name != name}
+    completers = {entry.name: entry.make() for entry in offered("completer").values() if entry.baseline}
     completers[name] = completer
-    optional, too_large = {}, {}
-    # those for any number of samples first
-    for entry in sorted(entries, key=lambda entry: entry.max_samples is not None):
-        if entry.name in completers:
-            continue
-        if entry.max_samples is None or len(kernels) <= entry.max_samples:
-            optional[entry.name] = entry.make()
-        else:
-            too_large[entry.name] = f"is for at most {entry.max_samples} samples"
-    quality = measure_hidden_errors(
-        kernels, completers, tick=tick, optional=optional, max_samples=_MAX_MEASURED_SAMPLES
-    )
-    for entry_name, reason in too_large.items():
-        quality.left_out[entry_name] = reason
-        tick()
-    return quality
+    return measure_hidden_errors(kernels, completers, tick=tick, max_samples=_MAX_MEASURED_SAMPLES)

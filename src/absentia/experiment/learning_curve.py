@@ -370,6 +370,5 @@ def _say_improve(judged: Judged) -> str:
 
 
 def _say_gain(gain: Interval, judged: Judged) -> str:
-    factor, form = (100, ".1f") if judged.metric.share else (1, ".3g")
-    low, high = (f"{factor * end:{form}}" for end in gain[1:])
-    return f"{_say_improve(judged)} {judged.metric.format_difference(gain.value)} (95%: {low} to {high})"
+    ends = judged.metric.format_ends(gain.low, gain.high)
+    return f"{_say_improve(judged)} {judged.metric.format_difference(gain.value)} (95%: {ends})"

@@ -21,8 +21,7 @@ resampled t test adds for models that share training samples.  Where the score i
 are right, the interval also holds that of two more right and two more wrong (Agresti and Coull): all right
 may have been luck.
 
-Of patterns that no sample had when methods were judged nothing is known.  Scores are of the others, and
-bounds say what is least and most if these are all wrong or all right.
+Of patterns that no sample had when methods were judged nothing is known.  Scores are of the others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from absentia.core import Array
+from absentia.core import Array, list_some
 from absentia.data import Presence, find_duplicates, name_pattern
 from absentia.tasks import Interval, Metric, Task, normal_interval
 
@@ -161,15 +160,13 @@ class MixScore:
     """What to expect of a method, in one metric.
 
     `here` is the score with the patterns as they are, `expected` that with the new mix, of the patterns
-    that are known; `change` how much better (positive) that is.  `bounds` are of all patterns, the unknown
-    ones too; None where there are none, or nothing bounds the metric.
+    that are known; `change` how much better (positive) that is.
     """
 
     method: str
     here: float
     expected: Interval
     change: Interval
-    bounds: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -195,35 +192,28 @@ class MixScores:
         """What to expect of the recommended method, and what that rests on."""
         row = next((row for row in self.scores if row.method == self.recommended), None)
         row = row or next(iter(self.scores), None)
-        said = [self.note] if self.note else []
-        said += [_say_score(row, self.metric)] if row else []
+        lines = [self.note] if self.note else []
+        lines += [_say_score(row, self.metric)] if row else []
         few = [p for p in self.patterns if 0 < p.judged < FEW_SAMPLES and p.new >= _NOTABLE_SHARE]
         if few:
             share = sum(pattern.new for pattern in few)
             words = f"Of {share:.0%} of the new mix fewer than {FEW_SAMPLES} samples by pattern were judged"
-            said.append(f"{words}: {_list_patterns(few)}.")
+            lines.append(f"{words}: {_list_patterns(few)}.")
         if self.unknown:
-            said.append(self._say_unknown(row))
-        return tuple(said)
-
-    def _say_unknown(self, row: MixScore | None) -> str:
-        unknown = [pattern for pattern in self.patterns if not pattern.judged and pattern.new]
-        words = f"Of {self.unknown:.0%} of the new mix nothing is known, as no judged sample has"
-        said = f"{words} the pattern {_list_patterns(unknown)}."
-        if row is None or row.bounds is None:
-            return said if row else f"{said} No score can be told."
-        least, most = map(self.metric.format, row.bounds)
-        return f"{said} With these, {self.metric.name} is from {least} (all wrong) to {most} (all right)."
+            unknown = [pattern for pattern in self.patterns if not pattern.judged and pattern.new]
+            words = f"Of {self.unknown:.0%} of the new mix nothing is known, as no judged sample has"
+            end = "." if row else ". No score can be told."
+            lines.append(f"{words} the pattern {_list_patterns(unknown)}{end}")
+        return tuple(lines)
 
     def table(self) -> "pd.DataFrame":
-        """A row for each method: here, expected, low, high, change and its interval, least, most."""
+        """A row for each method: here, expected, low, high, change and its interval."""
         import pandas as pd
 
         columns = ["here", "expected", "low", "high", "change", "change low", "change high"]
-        nothing = (np.nan, np.nan)
-        cells = [[row.here, *row.expected, *row.change, *(row.bounds or nothing)] for row in self.scores]
+        cells = [[row.here, *row.expected, *row.change] for row in self.scores]
         index = pd.Index([row.method for row in self.scores], name="method")
-        return pd.DataFrame(cells, index, [*columns, "least", "most"], dtype=float)
+        return pd.DataFrame(cells, index, columns, dtype=float)
 
     def pattern_table(self) -> "pd.DataFrame":
         """A row for each pattern: its share here and in the new mix, and how many of it were judged."""
@@ -234,9 +224,7 @@ class MixScores:
 
 def _say_score(row: MixScore, metric: Metric) -> str:
     value, low, high = map(metric.format, row.expected)
-    change, ends = row.change.value, f"{row.change.low:.3g} to {row.change.high:.3g}"
-    if metric.share:
-        ends = f"{100 * row.change.low:.1f} to {100 * row.change.high:.1f}"
+    change, ends = row.change.value, metric.format_ends(row.change.low, row.change.high)
     how = f"{metric.format_difference(abs(change))} {'better' if change > 0 else 'worse'} than"
     how = f"{how if change else 'as'} with the patterns here (95%: {ends})"
     return f"With {row.method}, {metric.name} {value} is to be expected (95%: {low} to {high}), {how}."
@@ -245,9 +233,8 @@ def _say_score(row: MixScore, metric: Metric) -> str:
 def _list_patterns(patterns: Sequence[PatternShare]) -> str:
     """The most frequent patterns with their shares, and how many more there are."""
     ordered = sorted(patterns, key=lambda pattern: -pattern.new)
-    words = [f"{pattern.words} ({pattern.new:.1%})" for pattern in ordered[:_MAX_NAMED]]
-    more = f" and {len(ordered) - _MAX_NAMED} more" if len(ordered) > _MAX_NAMED else ""
-    return ", ".join(words) + more
+    words = [f"{pattern.words} ({pattern.new:.1%})" for pattern in ordered]
+    return list_some(words, _MAX_NAMED)
 
 
 # ------------------------------------------------------------------------------------------- estimation
@@ -363,8 +350,8 @@ def _weigh_method(
     weighting: _Weighting,
     mixes: tuple[Array, Array],
     metric: Metric,
-) -> tuple[float, Interval, Interval, tuple[float, float] | None] | None:
-    """Score here, expected one, change and bounds; `mixes` are shares (P,) here and then."""
+) -> tuple[float, Interval, Interval] | None:
+    """Score here, expected one and change; `mixes` are shares (P,) here and then."""
     here, shares = mixes[0], mixes[1] / mixes[1].sum()
     weights = shares @ weighting.within
     now = task.weigh_scores(y, statistics, here @ weighting.within).get(metric.name)
@@ -379,15 +366,4 @@ def _weigh_method(
     moved = weighting.find_error((shares, then.influence), (here, -now.influence))
     moved = max(moved, weighting.add_luck(then.value, shares - here, metric)[1])
     change = normal_interval(sign * (then.value - now.value), moved, -np.inf, np.inf)
-    unknown = 1 - float(mixes[1].sum())
-    ends = task.bound_scores(y, statistics, weights, unknown) if unknown > 1e-9 else {}
-    bounds = _widen(ends[metric.name], expected) if metric.name in ends else None
-    return now.value, expected, change, bounds
-
-
-def _widen(bounds: tuple[float, float], expected: Interval) -> tuple[float, float]:
-    """Bounds of a share if what is known of is at the low, or at the high end of its interval."""
-    value, low, high = expected
-    worse = low / value if value > 0 else 1.0
-    better = (1 - high) / (1 - value) if value < 1 else 1.0
-    return worse * bounds[0], 1 - better * (1 - bounds[1])
+    return now.value, expected, change

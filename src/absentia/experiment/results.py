@@ -43,9 +43,7 @@ class Difference:
     """A method against the simplest one, fold by fold, in the main metric.
 
     `p` is of the corrected resampled t test and `adjusted` the same after Holm; `worse`, `same` and
-    `better` are probabilities that it is so by more than the region of equivalence; `wins` and `losses` are
-    samples that only one of the two got right out of fold (majority over repeats) and `p_mcnemar` what
-    McNemar's test says of them, None where there is no right and wrong.
+    `better` are probabilities that it is so by more than the region of equivalence.
     """
 
     method: str
@@ -57,9 +55,6 @@ class Difference:
     worse: float
     same: float
     better: float
-    wins: int | None = None
-    losses: int | None = None
-    p_mcnemar: float | None = None
 
 
 @dataclass(frozen=True)
@@ -130,8 +125,8 @@ class Recommendation:
     expect of it, None of the simplest itself or where nothing can be said; `shown` says whether it is shown
     to be better than the simplest.  `beyond_default` is how much better it is expected to be than the
     `default`, the method that is used if none is named; None where that is not compared, or is the one.
-    `headline` is one sentence, `details` more of them.  `python` is ten lines or so, and `command` one
-    line, that use the recommended method.
+    `headline` is one sentence, `details` more of them.  `python` and `command` are lines that use the
+    recommended method.
     """
 
     simplest: str
@@ -161,7 +156,8 @@ class ComparisonResults:
         The first is the main one.
     equivalence : float
         Differences of the main metric up to this size are practically nil.
-    verdict : Recommendation
+    recommendation : Recommendation
+        Which method to take, and why.
     rows : sequence of MethodRow
         Best first by the main metric, those without scores last.
     differences : sequence of Difference
@@ -197,7 +193,7 @@ class ComparisonResults:
     task: str
     metrics: Sequence[Metric]
     equivalence: float
-    verdict: Recommendation
+    recommendation: Recommendation
     rows: Sequence[MethodRow]
     differences: Sequence[Difference]
     names: Sequence[str]
@@ -218,11 +214,6 @@ class ComparisonResults:
     at_size: Sequence[str] = ()
     warnings: Sequence[str] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def recommendation(self) -> Recommendation:
-        """Which method to take, and why."""
-        return self.verdict
 
     @property
     def n_samples(self) -> int:

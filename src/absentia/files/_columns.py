@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from absentia.core import Array
+from absentia.core import Array, list_some
 
 if TYPE_CHECKING:
     from absentia.files._tables import RawTable
@@ -414,12 +414,8 @@ def describe_faults(faults: Sequence[_Fault]) -> str:
     """All faults of a table in one sentence."""
     by_kind = {kind: [fault for fault in faults if fault.kind == kind] for kind in _ADVICE}
     return "; ".join(
-        f"{_list_faults(alike)} {'holds' if len(alike) == 1 else 'hold'} {_ADVICE[kind]}"
+        f"column{'' if len(alike) == 1 else 's'} {list_some(map(str, alike), _N_SHOWN)} "
+        f"{'holds' if len(alike) == 1 else 'hold'} {_ADVICE[kind]}"
         for kind, alike in by_kind.items()
         if alike
     )
-
-
-def _list_faults(faults: Sequence[_Fault]) -> str:
-    more = f" and {len(faults) - _N_SHOWN} more" if len(faults) > _N_SHOWN else ""
-    return f"column{'' if len(faults) == 1 else 's'} {', '.join(map(str, faults[:_N_SHOWN]))}{more}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from absentia.core import Array, warn
+from absentia.core import Array, list_some, warn
 from absentia.data import AbsenceWarning, Views, find_duplicates, normalize_id
 from absentia.files._base import FileError, LoadedData, Options, file_errors, match_names
 from absentia.files._columns import (
@@ -184,7 +184,7 @@ def read_ids(table: RawTable, place: int) -> list[str]:
     if empty:
         raise ValueError(
             f"{column} is empty in {len(empty)} line{'' if len(empty) == 1 else 's'}: "
-            f"{_list_some(list(map(str, empty)))}; give every sample an id, or remove the lines"
+            f"{list_some(map(str, empty), _N_SHOWN)}; give every sample an id, or remove the lines"
         )
     if twice := find_duplicates(ids):
         lines = defaultdict(list)
@@ -192,7 +192,7 @@ def read_ids(table: RawTable, place: int) -> list[str]:
             lines[x].append(str(line))
         raise ValueError(
             f"{column} has {len(twice)} id{'' if len(twice) == 1 else 's'} more than once: "
-            + _list_some([f"{x[:80]!r} (lines {_list_some(lines[x])})" for x in twice])
+            + list_some([f"{x[:80]!r} (lines {list_some(lines[x], _N_SHOWN)})" for x in twice], _N_SHOWN)
             + "; give every sample one line, or say which column holds the ids (--id NAME)"
         )
     if not ids:
@@ -230,7 +230,7 @@ def _split_features(
     unnamed = [p + 1 for p in places if not table.names[p] and p not in counting]
     if unnamed:
         raise ValueError(
-            f"column{'' if len(unnamed) == 1 else 's'} {_list_some(list(map(str, unnamed)))} of "
+            f"column{'' if len(unnamed) == 1 else 's'} {list_some(map(str, unnamed), _N_SHOWN)} of "
             f"{len(table.names)} have no name in the first line; name every column"
         )
     names = [table.names[p] for p in places if p not in counting]
@@ -280,18 +280,12 @@ def _all_different(cells: Sequence[str]) -> bool:
 def note_written(path: Path, examples: Mapping[str, str]) -> list[str]:
     """How numbers were read that are not written plainly."""
     columns = [f"{name!r} ({example})" for name, example in examples.items()]
-    return [f"{path.name}: read as numbers: {_list_some(columns)}"] if columns else []
-
-
-def _list_some(items: Sequence[str], max_items: int = _N_SHOWN) -> str:
-    """Some of many names, and how many more there are."""
-    more = len(items) - max_items
-    return ", ".join(items[:max_items]) + (f" and {more} more" if more > 0 else "")
+    return [f"{path.name}: read as numbers: {list_some(columns, _N_SHOWN)}"] if columns else []
 
 
 def list_names(names: Sequence[str]) -> str:
     """Some of many names in quotes, and how many more there are."""
-    return _list_some([repr(name) for name in names])
+    return list_some(map(repr, names), _N_SHOWN)
 
 
 # ----------------------------------------------------------------------------------------------- views

@@ -78,7 +78,7 @@ class Labels:
         How many samples have a line, but no label in it.
     unlabelled : int
         How many samples have no line.
-    leaves : tuple of (view, column)
+    label_columns : tuple of (view, column)
         Columns of views that are the label, and must not stay features.
     """
 
@@ -89,13 +89,13 @@ class Labels:
     foreign: tuple[str, ...] = ()
     empty: int = 0
     unlabelled: int = 0
-    leaves: tuple[tuple[str, str], ...] = ()
+    label_columns: tuple[tuple[str, str], ...] = ()
 
     def without(self, data: Views | KernelViews) -> Views | KernelViews:
         """The data without the columns that are the label."""
         if isinstance(data, KernelViews):
             return data
-        for view, column in self.leaves:
+        for view, column in self.label_columns:
             if data.names == (view,) and data.block(view).shape[1] == 1:
                 raise ValueError(f"the label {column!r} is all that there is; give features beside it")
             data = drop_features(data, view, [column])
@@ -150,7 +150,7 @@ def read_labels(
     np.int64(140)
     """
     data = as_loaded(data).data
-    return _with_leaves(_find_labels(source, data, Path(path), id, kind), data)
+    return _with_label_columns(_find_labels(source, data, Path(path), id, kind), data)
 
 
 def read_covariates(
@@ -174,7 +174,7 @@ def read_covariates(
     for column in columns:
         if data.table is not None and table is not None and column in table.names:
             labels = _from_table(data.table, column, data.data, id, None)
-            covariates[column] = _with_leaves(labels, data.data)
+            covariates[column] = _with_label_columns(labels, data.data)
         elif isinstance(data.data, Views) and _find_view_column(column, data.data):
             covariates[column] = read_labels(column, data, path)
         else:
@@ -197,7 +197,7 @@ def read_groups(source: str, data: LoadedData, path: Path, *, id: str | None = N
         with file_errors(data.table):
             names = read_raw_table(data.table).names
         if source in names:
-            return _with_leaves(_from_table(data.table, source, data.data, id, "classes"), data.data)
+            return _with_label_columns(_from_table(data.table, source, data.data, id, "classes"), data.data)
     return read_labels(source, data, path, id=id, kind="classes")
 
 
@@ -375,11 +375,11 @@ def _find_view_column(source: str, data: Views) -> tuple[str, str] | None:
     return (having[0], source) if having else None
 
 
-def _with_leaves(labels: Labels, data: Views | KernelViews) -> Labels:
+def _with_label_columns(labels: Labels, data: Views | KernelViews) -> Labels:
     """The labels with the columns of views that have the name of a label and are it."""
     if isinstance(data, KernelViews):
         return labels
-    leaves = []
+    label_columns = []
     for k, column in enumerate(labels.columns):
         values = labels.values if labels.values.ndim == 1 else labels.values[:, k]
         label = [
@@ -391,8 +391,8 @@ def _with_leaves(labels: Labels, data: Views | KernelViews) -> Labels:
                 cells, _ = _column_cells(data, view, column)
                 both = [pair for pair in zip(cells, label, strict=True) if all(pair)]
                 if both and all(cell == text for cell, text in both):
-                    leaves.append((view, column))
-    return replace(labels, leaves=tuple(leaves))
+                    label_columns.append((view, column))
+    return replace(labels, label_columns=tuple(label_columns))
 
 
 def _format_value(value: object) -> str:

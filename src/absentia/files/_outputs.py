@@ -17,7 +17,6 @@ A file that was damaged or changed is refused by its checksum.  What the tree ma
 it is ever imported or called, is in :func:`absentia.core.deserialize`.
 """
 
-import csv
 import hashlib
 import json
 import math
@@ -167,7 +166,7 @@ _HEAD_BYTES = 4096  # the part of a file that is read to tell what it is
 _COMPLETED_KEYS = ({"mask_before", "method"}, {"std", "observed", "method"})
 
 
-def is_written_by_absentia(path: Path, deviations: Path | None = None) -> bool:
+def is_written_by_absentia(path: Path) -> bool:
     """Whether a file is a page, model, completion, predictions or plan of absentia, judged by its content.
 
     Data that :func:`write` wrote are not among these: they are the user's.
@@ -176,12 +175,8 @@ def is_written_by_absentia(path: Path, deviations: Path | None = None) -> bool:
     ----------
     path : Path
         The file.
-    deviations : Path, optional
-        The CSV file with the standard deviations, if `path` may be a completed matrix.
     """
     suffix = path.suffix.lower()
-    if deviations is not None and _is_completed_matrix(path, deviations):
-        return True
     try:
         if suffix in (".npz", ".absentia"):
             keys = set(list_keys(path))
@@ -207,22 +202,6 @@ def _is_header_of_predictions(head: bytes) -> bool:
     header, newline, _ = head.partition(b"\n")
     begins = header.startswith((b"id,predicted,", b"id,risk,")) and b",view=" in header
     return begins and (not newline or header.rstrip().endswith(b",flag"))  # no newline: a header cut short
-
-
-def _is_completed_matrix(values: Path, deviations: Path) -> bool:
-    """Whether two tables have the same row and column names, and the second some zeros, none negative.
-
-    Standard deviations of a completed matrix are zero where it was observed.
-    """
-    try:
-        with open(values, newline="") as values_file, open(deviations, newline="") as deviations_file:
-            value_rows, deviation_rows = list(csv.reader(values_file)), list(csv.reader(deviations_file))
-            numbers = [float(cell) for row in deviation_rows[1:] for cell in row[1:]]
-    except (OSError, ValueError, csv.Error):
-        return False
-    same_columns = value_rows[:1] == deviation_rows[:1]
-    same_rows = [row[:1] for row in value_rows] == [row[:1] for row in deviation_rows]
-    return same_columns and same_rows and min(numbers, default=-1.0) == 0.0
 
 
 # -------------------------------------------------------------------------------------------------- models

@@ -10,17 +10,15 @@ from sklearn.base import is_classifier, is_regressor
 from absentia.tasks._base import (
     Interval,
     Metric,
+    Plan,
     Predictions,
     PreparedTargets,
     Task,
-    WeightedScore,
-    normal_interval,
-)
-from absentia.tasks._plan import (
-    Plan,
     Tick,
+    WeightedScore,
     adjust_samples,
     make_kernels,
+    normal_interval,
     order_samples,
     space_samples,
     take_samples,

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from absentia.core import Array, warn
+from absentia.core import Array, list_some, warn
 from absentia.data import (
     AbsenceWarning,
     KernelViews,
@@ -33,13 +33,13 @@ from absentia.tasks._base import (
     DEFAULT_FOLDS,
     Interval,
     Metric,
+    Plan,
     Predictions,
     PreparedTargets,
     Task,
     WeightedScore,
     normal_interval,
 )
-from absentia.tasks._plan import Plan
 
 _MIN_CLASS_SIZE = 3  # with fewer samples, some fold's training part could not be split again
 _MIN_PROBABILITY = 1e-6  # in logarithms
@@ -80,7 +80,7 @@ class Classification(Task):
     )
     pattern_metric = metrics[1]
     prior_name = _MAJORITY
-    sections = frozenset({"hidden views", "gains"})
+    sections = frozenset({"hidden views"})
     max_validated = 20_000
     wanted = "one class for each sample is wanted: --labels FILE:COLUMN"
     no_view = "no usable view: prior returned"
@@ -212,13 +212,13 @@ class Classification(Task):
     def count_words(self, y: Array) -> list[str]:
         return [f"{len(np.unique(y))} classes"]
 
-    def judge(
-        self, y: Array, said: Mapping[str, Predictions], fold: Array, groups: Array | None = None
+    def evaluate(
+        self, y: Array, predictions: Mapping[str, Predictions], fold: Array, groups: Array | None = None
     ) -> dict[str, dict[str, Any]]:
         """The main metric first; balanced accuracy has an interval."""
         classes, codes = np.unique(y, return_inverse=True)
         found = {}
-        for name, one in said.items():
+        for name, one in predictions.items():
             coded = one._replace(values=np.searchsorted(classes, one.values))
             numbers: dict[str, Any] = self.scores(codes, coded)
             numbers["balanced accuracy"] = balanced_accuracy(y, one.values == y, groups)
@@ -261,52 +261,17 @@ class Classification(Task):
             name: WeightedScore(float(mean), column - mean)
             for name, mean, column in zip(names, means, statistics.T, strict=True)
         }
-        right, there, share, hits = _weigh_classes(y, statistics, weights)
+        right = statistics[:, 0]
+        share, hits = np.bincount(y, weights), np.bincount(y, weights * right)
+        there = share > 0
         recall = np.where(there, hits / np.where(there, share, 1.0), 0.0)
         per_class = np.where(there, 1 / np.where(there, share, 1.0), 0.0) / there.sum()
         influence = (right - recall[y]) * per_class[y]
         found["balanced accuracy"] = WeightedScore(float(recall[there].mean()), influence)
         return found
 
-    def bound_scores(
-        self, y: Array, statistics: Array, weights: Array, unknown: float
-    ) -> dict[str, tuple[float, float]]:
-        """All that is unknown is wrong, or right, and of the classes for which that counts most."""
-        _, there, share, hits = _weigh_classes(y, statistics, (1 - unknown) * weights)
-        least = _dilute(hits[there], share[there], unknown)
-        most = 1 - _dilute((share - hits)[there], share[there], unknown)
-        return {"accuracy": (hits.sum(), hits.sum() + unknown), "balanced accuracy": (least, most)}
-
     def check_predictions(self, predicted: Array, n_names: int) -> bool:
         return bool(((predicted == np.round(predicted)) & (predicted >= 0) & (predicted < n_names)).all())
-
-
-def _weigh_classes(y: Array, statistics: Array, weights: Array) -> tuple[Array, Array, Array, Array]:
-    """Who is right (n,); by class whether it is there, what it weighs, and what those who are right do."""
-    right = statistics[:, 0]
-    share, hits = np.bincount(y, weights), np.bincount(y, weights * right)
-    return right, share > 0, share, hits
-
-
-def _dilute(parts: Array, wholes: Array, more: float) -> float:
-    """The least mean of ``parts / (wholes + x)``, where all x are from 0 on and in all `more`.
-
-    Where x is positive, ``sqrt(parts) / (wholes + x)`` is the same for all, as all ratios fall alike there.
-    """
-    roots = np.sqrt(np.maximum(parts, 0.0))
-    order = np.argsort(-roots / wholes, kind="stable")  # those that fall fastest get some first
-    added = np.zeros(len(parts))
-    for n in range(1, len(order) + 1):
-        first = order[:n]
-        if roots[first[-1]] == 0:
-            break
-        level = roots[first].sum() / (wholes[first].sum() + more)
-        x = roots[first] / level - wholes[first]
-        if x[-1] < 0:
-            break
-        added[:] = 0.0
-        added[first] = x
-    return float(np.mean(parts / (wholes + added)))
 
 
 def balanced_accuracy(y: Array, right: Array, groups: Array | None = None) -> Interval:
@@ -337,8 +302,7 @@ def decision_words(classifier: Any) -> str:
     if decision.ndim == 2:
         pairs = np.argwhere(decision > 0).tolist()
         mistakes = [f"{names[k]} taken for {names[j]} {decision[k, j]:.3g}" for k, j in pairs]
-        more = f" and {len(pairs) - _MAX_MISTAKES} more" if len(pairs) > _MAX_MISTAKES else ""
-        return f"least expected cost ({', '.join(mistakes[:_MAX_MISTAKES])}{more})"
+        return f"least expected cost ({list_some(mistakes, _MAX_MISTAKES)})"
     weights = decision / decision.min()
     if np.allclose(weights, 1):
         return ""
@@ -481,13 +445,6 @@ class Multilabel(Task):
         hits, known = weights @ statistics
         influence = (statistics[:, 0] - hits / known * statistics[:, 1]) / known
         return {"accuracy": WeightedScore(float(hits / known), influence)}
-
-    def bound_scores(
-        self, y: Array, statistics: Array, weights: Array, unknown: float
-    ) -> dict[str, tuple[float, float]]:
-        """As many labels are taken to be known of samples of which nothing else is."""
-        accuracy = (1 - unknown) * self.weigh_scores(y, statistics, weights)["accuracy"].value
-        return {"accuracy": (accuracy, accuracy + unknown)}
 
     def check_predictions(self, predicted: Array, n_names: int) -> bool:
         return Classification().check_predictions(predicted, 2)

@@ -16,13 +16,13 @@ from absentia.data.statistics import sum_by_group
 from absentia.tasks._base import (
     Interval,
     Metric,
+    Plan,
     Predictions,
     Task,
     WeightedScore,
     jackknife_error,
     normal_interval,
 )
-from absentia.tasks._plan import Plan
 
 _MIN_NUMBERS = 10
 _MEAN = "mean of the targets"
@@ -72,10 +72,10 @@ class Regression(Task):
     def predict_prior(self, train: Array, n: int) -> Predictions:
         return Predictions(np.full(n, train.mean()))
 
-    def judge(
-        self, y: Array, said: Mapping[str, Predictions], fold: Array, groups: Array | None = None
+    def evaluate(
+        self, y: Array, predictions: Mapping[str, Predictions], fold: Array, groups: Array | None = None
     ) -> dict[str, dict[str, Any]]:
-        found = {name: errors(y, one.values, groups) for name, one in said.items()}
+        found = {name: errors(y, one.values, groups) for name, one in predictions.items()}
         return {name: {"R2": one.r2, "RMSE": one.rmse, "MAE": one.mae} for name, one in found.items()}
 
     def find_strength(self, fitted: Any) -> float | None:

@@ -22,8 +22,7 @@ from absentia.data.survival import (
     integrated_brier_score,
     uno_concordance,
 )
-from absentia.tasks._base import Interval, Metric, Predictions, Task, jackknife_error, normal_interval
-from absentia.tasks._plan import Plan
+from absentia.tasks._base import Interval, Metric, Plan, Predictions, Task, jackknife_error, normal_interval
 
 _MIN_EVENTS = 5
 _DECILES = np.arange(0.1, 0.95, 0.1)
@@ -115,11 +114,11 @@ class SurvivalAnalysis(Task):
     def count_words(self, y: Array) -> list[str]:
         return [f"{int(y[:, 1].sum())} events"]
 
-    def judge(
-        self, y: Array, said: Mapping[str, Predictions], fold: Array, groups: Array | None = None
+    def evaluate(
+        self, y: Array, predictions: Mapping[str, Predictions], fold: Array, groups: Array | None = None
     ) -> dict[str, dict[str, Any]]:
         times = Survival(y[:, 0], y[:, 1] == 1)
-        found = {name: concordance(times, one.values, fold, groups) for name, one in said.items()}
+        found = {name: concordance(times, one.values, fold, groups) for name, one in predictions.items()}
         return {name: {"concordance": interval} for name, interval in found.items()}
 
     def find_strength(self, fitted: Any) -> Any:

@@ -104,13 +104,6 @@ def test_a_table_is_completed_better_than_by_column_means_and_keeps_what_was_obs
     assert sorted(p.name for p in tmp_path.iterdir()) == ["o.csv", "o.std.csv", "t.csv"]
 
 
-def test_standard_deviations_go_where_asked(tmp_path):
-    write_table(tmp_path / "t.csv", gappy()[1])
-    result = run("complete", "t.csv", "-o", "o.csv", "--std", "s.csv", *PMA, cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["o.csv", "s.csv", "t.csv"]
-
-
 def test_npz_in_npz_out_is_what_the_imputer_says(tmp_path):
     _, X = gappy(20, 4)
     rng = np.random.default_rng(1)
@@ -326,7 +319,6 @@ BAD = [
     (["complete", "m.npz", "-o", "o.npz", "--method", "mean"], ["one matrix", "mean", "--method pma"]),
     (["complete", "k.npz", "-o", "o.npz", *PMA], ["k.npz: holds views", "another --method", "as X"]),
     (["complete", "v.npz", "-o", "o.npz", *PMA], ["v.npz: holds views", "another --method"]),
-    (["complete", "k.npz", "-o", "o.npz", "--std", "s.csv"], ["--std does not apply to method 'cvkt'"]),
     (["complete", "k.npz", "-o", "o.npz", "--method", "magic"], ["no method 'magic'", "mkmc-pca"]),
     (["complete", "t.csv", *PMA], ["-o"]),
     (["complete", "gone.csv", "-o", "o.csv", *PMA], ["gone.csv: no such file"]),
@@ -335,11 +327,8 @@ BAD = [
     (["complete", "t.csv", "-o", "o.txt", *PMA], ["o.txt", ".csv or an .npz"]),
     (["complete", "t.csv", "-o", "t.csv", *PMA], ["different files"]),
     (["complete", "t.csv", "-o", "nowhere/o.csv", *PMA], ["nowhere", "does not exist"]),
-    ([*TABLE, "--std", "o.csv"], ["different files"]),
-    ([*TABLE, "--std", "s.txt"], ["s.txt", ".csv"]),
     ([*TABLE, "--report", "o.std.csv"], ["different files"]),
     ([*TABLE, "--report", "."], ["is a folder"]),
-    (["complete", "m.npz", "-o", "o.npz", "--std", "s.csv", *PMA], ["--std is for .csv output"]),
     ([*TABLE, "--components", "3"], ["--components does not apply to method 'pma'"]),
     ([*TABLE, "--kernel", "rbf"], ["--kernel does not apply to method 'pma'"]),
     ([*TABLE, "--repair", "clip"], ["--repair does not apply to method 'pma'"]),

@@ -84,4 +84,4 @@ def test_groups_that_are_none_are_refused(folder, tmp_path):
     refused(call(folder, "fit", "plain", *flags, "nobody"), "--groups nobody", "no column of a view")
     refused(call(folder, "fit", "plain", *flags, "all"), "--groups all", "all samples are of one group")
     compare = ["compare", "named", "-o", tmp_path / "c", "--groups", "subject"]
-    refused(run(*compare, cwd=folder), "--groups are of predictions")
+    refused(run(*compare, cwd=folder), "--groups is of predictions")

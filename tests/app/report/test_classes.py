@@ -17,8 +17,9 @@ def make_story(n=200, n_classes=4, seed=0, **changes):
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, n_classes, n)
     predicted = np.where(rng.random(n) < 0.7, truth, rng.integers(0, n_classes, n))
-    scores = rng.random((n, n_classes)) + 0.5 * np.eye(n_classes)[truth]
-    values = {"truth": truth, "predictions": {"m": predicted}, "scores": scores, "probabilities": None}
+    proba = rng.random((n, n_classes)) + 0.5 * np.eye(n_classes)[truth]
+    proba /= proba.sum(axis=1, keepdims=True)
+    values = {"truth": truth, "predictions": {"m": predicted}, "probabilities": proba}
     return classification_story(n=n, n_classes=n_classes, **values | changes)
 
 
@@ -37,8 +38,7 @@ def test_the_matrix_counts_truth_in_rows_and_predictions_in_columns():
 
 def test_of_many_classes_the_most_frequent_are_shown_and_their_heads_stand_upright():
     truth = np.concatenate([np.arange(70), np.arange(5, 70)])
-    scores = np.zeros((135, 70))
-    story = make_story(n=135, n_classes=70, truth=truth, predictions={"m": truth}, scores=scores)
+    story = make_story(n=135, n_classes=70, truth=truth, predictions={"m": truth})
     text = render_classification(story)
     rows = row_cells(text, "confusion upright dense")
     assert len(rows) == len(rows[0]) - 2 == 60
@@ -57,12 +57,12 @@ def test_recall_and_precision_are_right_and_lie_in_their_intervals():
         assert (row[2], row[4]) == (f"{100 * recall[c]:.1f}%", f"{100 * precision[c]:.1f}%")
         low, high = map(float, row[3].removesuffix("%").split(" to "))
         assert low < 100 * recall[c] < high
-        assert row[6] == f"{roc_auc_score(story.truth == c, story.scores[:, c]):.3f}"
+        assert row[6] == f"{roc_auc_score(story.truth == c, story.probabilities[:, c]):.3f}"
 
 
 def test_a_class_that_is_never_predicted_has_no_precision():
     truth, predicted = np.array([0, 1, 1]), np.array([0, 0, 0])
-    story = make_story(n=3, n_classes=2, truth=truth, predictions={"m": predicted}, scores=None)
+    story = make_story(n=3, n_classes=2, truth=truth, predictions={"m": predicted}, probabilities=None)
     rows = row_cells(render_classification(story), "patterns classes")
     assert rows[1][2:6] == ["0.0%", rows[1][3], "–", "–"]
     assert all(row[0].endswith("few") for row in rows)

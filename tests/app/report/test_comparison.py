@@ -8,9 +8,9 @@ import pytest
 
 from absentia.app.report import render_comparison, save
 from absentia.app.report._comparison import _explain_no_score
-from absentia.app.report._format import format_probability
+from absentia.app.report._page import format_probability
 from absentia.experiment import results as found
-from helpers.comparison_results import R2, make_findings, verdict_of
+from helpers.comparison_results import R2, make_findings, recommendation_of
 from helpers.report_pages import NASTY, Page, notes, row_cells, section, without_script
 
 pytest.importorskip("jinja2")
@@ -46,17 +46,19 @@ def test_the_sentence_comes_first_and_code_can_be_copied():
     findings = make_findings()
     page = Page(render_comparison(findings))
     texts = [t.strip() for path, t in page.texts if "main" in path and t.strip()]
-    assert texts.index(findings.verdict.headline) < 5
-    for sentence in findings.verdict.details:
+    assert texts.index(findings.recommendation.headline) < 5
+    for sentence in findings.recommendation.details:
         assert sentence in texts
     code = [t for path, t in page.texts if path[-1:] == ("code",)]
-    assert code == [findings.verdict.command, findings.verdict.python]
+    assert code == [findings.recommendation.command, findings.recommendation.python]
 
 
 def test_what_is_not_there_has_no_section():
     nothing = {"views": (), "curves": (), "patterns": (), "confusion": {}, "facts": {}}
-    verdict = dataclasses.replace(verdict_of(make_findings().rows, "averaged-svm"), python="", command="")
-    bare = make_findings(completion=False, differences=(), verdict=verdict, **nothing)
+    verdict = dataclasses.replace(
+        recommendation_of(make_findings().rows, "averaged-svm"), python="", command=""
+    )
+    bare = make_findings(completion=False, differences=(), recommendation=verdict, **nothing)
     page = Page(render_comparison(bare))
     assert page.ids & set(ALL) == {"ranking", "presence", "everything", "reading"}
     assert {attrs["href"][1:] for attrs in page.all("a")} == {
@@ -111,13 +113,13 @@ def test_nothing_that_came_from_outside_is_markup(tmp_path):
     findings = make_findings(methods=nasty, names=nasty[:3], failures=True)
     rows = [dataclasses.replace(row, words=NASTY, errors=(NASTY,)) for row in findings.rows]
     verdict = dataclasses.replace(
-        findings.verdict, headline=NASTY, details=(NASTY,), python=NASTY, command=NASTY
+        findings.recommendation, headline=NASTY, details=(NASTY,), python=NASTY, command=NASTY
     )
     odd = found.Metric(NASTY, True, True, NASTY)
     patterns = [dataclasses.replace(one, words=NASTY) for one in findings.patterns]
     text = render_comparison(
         dataclasses.replace(
-            findings, title=NASTY, rows=rows, verdict=verdict, classes=[NASTY] * 4, patterns=patterns,
+            findings, title=NASTY, rows=rows, recommendation=verdict, classes=[NASTY] * 4, patterns=patterns,
             warnings=[NASTY], facts={NASTY: NASTY}, group_metric=odd,
         )
     )  # fmt: skip
@@ -138,7 +140,7 @@ def test_the_headline_numbers():
     findings = make_findings(failures=True)
     text = render_comparison(findings)
     main = {row.method: row.scores["accuracy"].value for row in findings.rows if row.scores}
-    best, simplest = main[findings.verdict.recommended], main[findings.verdict.simplest]
+    best, simplest = main[findings.recommendation.recommended], main[findings.recommendation.simplest]
     shown = re.findall(r"<li><strong>([^<]*)</strong>", text)
     assert shown == [f"{100 * best:.1f}%", f"{100 * simplest:.1f}%", "8", "300"]
     assert "2 more without a score" in text
@@ -194,11 +196,11 @@ def test_best_first_whatever_the_metric():
 def test_the_line_is_where_the_simplest_stands():
     results = make_findings()
     table, rows, _ = rankings(results)[0]
-    (i,) = [i for i, row in enumerate(rows) if row[0].startswith(results.verdict.simplest + " ")]
+    (i,) = [i for i, row in enumerate(rows) if row[0].startswith(results.recommendation.simplest + " ")]
     base = float(re.search(r"--base:([\d.]+)%", table).group(1))
     assert base == pytest.approx(dots_of(table)[i])
     assert f"<i>simplest {rows[i][2]}</i>" in table
-    lost = [row for row in results.rows if row.method != results.verdict.simplest]
+    lost = [row for row in results.rows if row.method != results.recommendation.simplest]
     assert "--base" not in rankings(dataclasses.replace(results, rows=lost))[0][0]
 
 
@@ -206,8 +208,8 @@ def test_methods_are_drawn_and_tagged_by_what_they_are():
     results = make_findings(failures=True)
     _, rows, kinds = rankings(results)[0]
     kinds = dict(zip([row[0] for row in rows], kinds, strict=True))
-    assert kinds[f"{results.verdict.recommended} recommended"] == "chosen"
-    assert kinds[f"{results.verdict.simplest} simplest"] == "baseline"
+    assert kinds[f"{results.recommendation.recommended} recommended"] == "chosen"
+    assert kinds[f"{results.recommendation.simplest} simplest"] == "baseline"
     failing = next(row.method for row in results.rows if row.failed == 3)
     assert any(name.startswith(failing) and name.endswith("some fits failed") for name in kinds)
 

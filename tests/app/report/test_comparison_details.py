@@ -32,7 +32,7 @@ def test_scores_by_pattern_are_those_of_the_methods():
     results = make_findings()
     methods, rows = groups(results)
     few = int(re.search(r"marked few have fewer than (\d+) samples", render_comparison(results))[1])
-    assert methods[0] == results.verdict.simplest
+    assert methods[0] == results.recommendation.simplest
     for row, group in zip(rows, results.patterns, strict=True):
         assert row[3:] == [f"{100 * group.scores[method]:.1f}%" for method in methods]
         assert row[1].endswith(" few") == (group.count < few)
@@ -49,7 +49,7 @@ def test_a_method_without_a_score_in_a_pattern_has_a_dash():
 def test_of_many_methods_the_simplest_the_recommended_and_the_best_are_shown():
     results = make_findings(n_methods=12)
     methods, _ = groups(results)
-    verdict = results.verdict
+    verdict = results.recommendation
     assert {verdict.simplest, verdict.recommended, verdict.best} <= set(methods)
     assert len(methods) == 6
     for place in ("by-pattern", "curves"):
@@ -80,7 +80,7 @@ def test_what_was_not_measured_is_a_dash():
         ["a", "+2.0", "+1.0 to +3.0", "0.010", "–", "–", "–"],
         ["b", *["–"] * 6],
     ]
-    assert f"With {results.verdict.recommended}, fitted anew" in text
+    assert f"With {results.recommendation.recommended}, fitted anew" in text
 
 
 # --------------------------------------------------------------------------------------------- missing rates
@@ -142,13 +142,13 @@ def test_what_cannot_be_told_is_not_drawn():
 
 def test_the_confusion_matrix_is_that_of_the_recommended_method():
     results = make_findings(n_methods=2)
-    second = dataclasses.replace(results.verdict, recommended=results.rows[1].method)
-    results = dataclasses.replace(results, verdict=second)
+    second = dataclasses.replace(results.recommendation, recommended=results.rows[1].method)
+    results = dataclasses.replace(results, recommendation=second)
     text = section(render_comparison(results), "confusion")
-    assert f"Of {results.verdict.recommended}, out of fold" in text
+    assert f"Of {results.recommendation.recommended}, out of fold" in text
     counts = [[int(cell.split()[0]) for cell in row[2:]] for row in row_cells(text, "confusion")]
-    np.testing.assert_array_equal(counts, results.confusion[results.verdict.recommended])
-    other = results.verdict.simplest
+    np.testing.assert_array_equal(counts, results.confusion[results.recommendation.recommended])
+    other = results.recommendation.simplest
     text = section(
         render_comparison(make_findings(n_methods=2, confusion={other: np.eye(4, dtype=int)})), "confusion"
     )

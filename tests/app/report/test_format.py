@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from absentia.app.report._format import (
+from absentia.app.report._page import (
     ScoreFormat,
     format_number,
     format_p,

@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from absentia.app.report import CompletionStory, _completion, render_completion
+from absentia.app.report import CompletionReport, _completion, render_completion
 from absentia.app.report._drawing import _LEVELS, _make_palette, average_blocks, draw_panel
 from absentia.core import Gram
 from absentia.data import KernelViews, Presence
@@ -110,7 +110,7 @@ def test_kernels_given_as_factors_are_drawn_without_being_formed(rng):
     names, keep = ("a", "b"), rng.random((n, 2)) > 0.3
     factors = {name: Gram(rng.standard_normal((n, 4))) for name in names}
     whole = KernelViews.within(Presence(np.arange(n), names, np.ones((n, 2), dtype=bool)), factors)
-    story = CompletionStory(title="t", summary="s", method="m", before=whole.hide(keep), after=whole)
+    story = CompletionReport(title="t", summary="s", method="m", before=whole.hide(keep), after=whole)
     tracemalloc.start()
     render_completion(story)
     peak = tracemalloc.get_traced_memory()[1]

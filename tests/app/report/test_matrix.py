@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from absentia.app.report import MatrixStory, render_matrix
+from absentia.app.report import MatrixReport, render_matrix
 from absentia.methods.matrix import HeldOut
 from helpers.report_pages import NASTY, Page, row_cells, without_script
 
@@ -38,7 +38,7 @@ def make_story(n=30, m=4, missing=0.2, seed=0, own=0.5, spread=0.5, n_hidden=100
         "held_out": held,
         "facts": {"seed": "0"},
     }
-    return MatrixStory(**(values | changes))
+    return MatrixReport(**(values | changes))
 
 
 def test_page_parses_needs_nothing_from_outside_and_every_link_leads_somewhere():

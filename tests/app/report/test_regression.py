@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import r2_score
 
-from absentia.app.report import NumbersStory, render_numbers
+from absentia.app.report import RegressionReport, render_numbers
 from helpers.report_pages import NASTY, Page, row_cells, section, without_script
 
 pytest.importorskip("jinja2")
@@ -31,7 +31,7 @@ def make_story(n=90, seed=0, **changes):
         "n_all": n + 2,
         "facts": {"seed": "0"},
     }
-    return NumbersStory(**(values | changes))
+    return RegressionReport(**(values | changes))
 
 
 def test_page_parses_and_needs_nothing_from_outside():

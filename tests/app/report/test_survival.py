@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from absentia import experiment
-from absentia.app.report import SurvivalStory, render_survival
+from absentia.app.report import SurvivalReport, render_survival
 from absentia.data.survival import kaplan_meier, log_rank
 from helpers.report_pages import NASTY, Page, row_cells, section, without_script
 
@@ -31,7 +31,7 @@ def make_story(n=90, seed=0, **changes):
         "n_all": n + 2,
         "facts": {"seed": "0"},
     }
-    return SurvivalStory(**(values | changes))
+    return SurvivalReport(**(values | changes))
 
 
 def test_page_parses_and_needs_nothing_from_outside():

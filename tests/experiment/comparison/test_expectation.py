@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from absentia.data.statistics import corrected_resampled_t
-from absentia.experiment.comparison._expectation import PRIORS, _make_prior, _measure, expect_differences
+from absentia.experiment.comparison._recommendation import PRIORS, _make_prior, _measure, expect_differences
 from absentia.tasks import TASKS
 
 SHARE = 0.25

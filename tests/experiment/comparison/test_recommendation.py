@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from absentia.experiment.comparison import format_seconds
+from absentia.core import format_seconds
 from absentia.experiment.comparison._recommendation import (
     _SAME_PROBABILITY,
     _SIGNIFICANCE,

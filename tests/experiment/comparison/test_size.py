@@ -45,7 +45,7 @@ def test_methods_are_compared_on_a_draw_by_class_and_fitted_once_to_all_but_a_fe
 
 
 def test_who_judges_full_fits_had_no_say_in_the_choice_of_methods(many):
-    from absentia.experiment.comparison._size import FullFit
+    from absentia.experiment.comparison._study import FullFit
 
     _, _, found = many
     fit = FullFit(found.study.whole, 90, found.study.design.seed)

@@ -183,7 +183,7 @@ def test_a_study_is_opened_as_it_was_asked_for(tmp_path):
     assert back.design == study.design
     assert [t.hash for t in back.trials] == [t.hash for t in study.trials]
     assert back.results().recommendation == study.results().recommendation
-    assert back.format_score(0.5) == "50.0%"
+    assert back.metric.format(0.5) == "50.0%"
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -202,42 +202,6 @@ def with_predictions(problem, design, right):
     return found
 
 
-def test_every_sample_counts_once_in_mcnemar():
-    problem, design = made_data("classes"), made_design("classes")
-    right = lambda m, repeat, i: {"average": i >= 10, "linear": i < 30, "mean-svm": i >= 10 or repeat == 0}[
-        m
-    ]
-    found = summed(problem, design, with_predictions(problem, design, right)).results()
-    own = {one.method: one for one in found.differences}
-    assert (own["linear"].wins, own["linear"].losses) == (10, 10)
-    assert own["linear"].p_mcnemar == 1.0
-    assert (own["mean-svm"].wins, own["mean-svm"].losses) == (0, 0)  # right in one repeat of three only
-
-
-def test_mcnemar_counts_the_repeats_that_both_had():
-    """Of two repeats a draw is no hit; the other method has to be judged on the same two."""
-    problem, design = made_data("classes"), made_design("classes", repeats_of={"linear": 2})
-    right = lambda m, repeat, i: repeat != 1
-    found = summed(problem, design, with_predictions(problem, design, right)).results()
-    own = next(one for one in found.differences if one.method == "linear")
-    assert (own.wins, own.losses) == (0, 0)
-
-
-def test_right_as_often_as_wrong_is_no_hit():
-    problem, design = made_data("classes"), made_design("classes", repeats=2)
-    right = lambda m, repeat, i: m == "linear" or repeat == 0
-    found = summed(problem, design, with_predictions(problem, design, right)).results()
-    own = next(one for one in found.differences if one.method == "linear")
-    assert (own.wins, own.losses) == (40, 0)
-
-
-@pytest.mark.parametrize("task", ["numbers", pytest.param("labels", marks=pytest.mark.slow), "completion"])
-def test_without_right_and_wrong_there_is_no_mcnemar(task):
-    problem, design = made_data(task), made_design(task)
-    for one in summed(problem, design, made_records(problem, design)).results().differences:
-        assert (one.wins, one.losses, one.p_mcnemar) == (None, None, None)
-
-
 # ----------------------------------------------------------------------------------- failures, partial records
 
 
@@ -310,7 +274,6 @@ def test_what_a_prediction_was_made_of():
     assert found["kernels"] == "ViewKernels()"
     assert found["command"] == "absentia compare d"
     assert found["made with"] == "absentia 1"
-    assert "McNemar" in found["statistics"]
     assert "hidden" not in found
 
 
@@ -320,7 +283,6 @@ def test_what_completion_was_made_of():
         "30% of the observed cells, at random, 3 times (6.0% of all observed cells); kernels are made of all"
     )
     assert not {"folds", "fewer repeats", "command"} & set(found)
-    assert "McNemar" not in found["statistics"]
     assert set(_HIDDEN_WORDS) == set(_MECHANISMS)
 
 
@@ -351,8 +313,9 @@ def test_time_is_that_of_all_trials(task):
 def test_how_to_use_the_recommended_method_is_said_once_something_is_measured():
     problem, design = made_data("numbers"), made_design("numbers", call="d --labels l.csv:y")
     wanted = dict.fromkeys(design.methods, 9)
-    verdict = ComparisonSummary(problem, design, made_records(problem, design), wanted).results().verdict
-    assert f"absentia fit d --labels l.csv:y --method {verdict.recommended}" in verdict.command
-    assert "model.fit(views, y)" in verdict.python
-    verdict = ComparisonSummary(problem, design, [], wanted).results().verdict
-    assert (verdict.python, verdict.command) == ("", "")
+    found = (
+        ComparisonSummary(problem, design, made_records(problem, design), wanted).results().recommendation
+    )
+    assert f"absentia fit d --labels l.csv:y --method {found.recommended}" in found.command
+    found = ComparisonSummary(problem, design, [], wanted).results().recommendation
+    assert found.command == ""

@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from absentia.experiment.engine import Limits
-from absentia.experiment.engine._running import _enforce_limits, _measure_cost, _OutOfTime
+from absentia.experiment.engine import Limits, _enforce_limits, _measure_cost, _OutOfTime
 from helpers import trial_functions
 
 MB = 1 << 20
@@ -185,7 +184,7 @@ def test_cpu_and_wall_are_measured():
 
 PEAKS = """
 from helpers import trial_functions as trying
-from absentia.experiment.engine._running import _measure_cost
+from absentia.experiment.engine import _measure_cost
 
 trying.large({"n": 200})
 cost = {}

@@ -8,8 +8,8 @@ from dataclasses import asdict, replace
 
 import pytest
 
+from absentia.experiment import engine as module
 from absentia.experiment.engine import Record, Records, Trial
-from absentia.experiment.engine import _records as module
 
 TRIAL = Trial({"method": "mean", "fold": 3})
 RECORD = Record(

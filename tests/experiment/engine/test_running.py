@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from absentia.experiment import engine as module
 from absentia.experiment.engine import FolderError, Limits, Pool, Record, Records, Run, Trial, run
-from absentia.experiment.engine import _running as module
 from absentia.files import FileError
 from helpers import trial_functions
 

@@ -6,7 +6,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold
 
 from absentia import CVKT, MKMC, EMFill, KernelViews, KNNFill, MeanFill, SVTFill
-from absentia.methods.completion import Holdout, _holdout
+from absentia.methods.completion import Holdout, _base
 from conftest import random_kernels, random_problem
 
 
@@ -146,5 +146,5 @@ def test_errors_are_the_same_at_once_and_in_parts(rng, monkeypatch):
     trial = Holdout.of(kv, 0)
     done = CVKT(rounds=1).fit_transform(trial.part)
     at_once = trial.errors(done)
-    monkeypatch.setattr(_holdout, "_MAX_VALUES", 100)
+    monkeypatch.setattr(_base, "_MAX_VALUES", 100)
     assert trial.errors(done) == pytest.approx(at_once, rel=1e-10)

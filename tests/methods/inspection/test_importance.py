@@ -19,8 +19,7 @@ from absentia import (
     inspection,
     models,
 )
-from absentia.methods.inspection._contributions import _find_parts
-from absentia.methods.inspection._importance import _coefficients_of_observed
+from absentia.methods.inspection._contributions import _coefficients_of_observed, _find_parts
 from helpers.known_effects import planted
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from absentia.app._checks import MAX_PROCESSES, check_folder, check_number, check_replaced
 from absentia.app._exit_codes import explain_kept
 from absentia.app._terminal import escape_text, format_command, out, say
 from absentia.app.cli import _flags as flag
+from absentia.app.cli._flags import MAX_PROCESSES, check_folder, check_number, check_replaced
 
 # isort: split
 from cyclopts import Parameter
@@ -18,7 +18,7 @@ PAGE, TABLE = "report.html", "table.csv"
 _KEPT = ("design.json", "data.absentia")  # what else a comparison keeps in its folder
 _Folder = Annotated[Path, Parameter(help="A folder of absentia compare.")]
 _Jobs = Annotated[
-    flag.MaybeWhole,
+    flag.OptionalInteger,
     Parameter(alias="-j", help="Processes; by default one for each core, if memory allows."),
 ]
 _DASK = Parameter(help="Address of a Dask scheduler whose workers see the same folder.")
@@ -76,17 +76,17 @@ class CompareOptions:
     methods: Annotated[tuple[str, ...], _SEVERAL] = ("auto",)
     score: str | None = None
     costs: Path | None = None
-    repeats: flag.Whole = 5
-    cv: flag.Whole = 5
+    repeats: flag.Integer = 5
+    cv: flag.Integer = 5
     leave_one_group_out: flag.Switch = False
     hide: float = 0.2
     mechanism: Literal["own", "mcar", "per-view", "exclusive"] = "own"
     rates: Annotated[tuple[float, ...], _SEVERAL] = ()
     equivalence: float = 0.01
-    seed: flag.Whole = 0
+    seed: flag.Integer = 0
     learning_curve: flag.Switch = False
     all_repeats: flag.Switch = False
-    max_samples: flag.Whole = 10_000
+    max_samples: flag.Integer = 10_000
     time_limit: float | None = None
     memory_limit: str | None = None
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from absentia.app._checks import MAX_PROCESSES, check_coverage, check_number
+import absentia
 from absentia.app._terminal import out
 from absentia.app.cli import _flags as flag
-from absentia.app.cli._cite import say_what_to_cite
+from absentia.app.cli._flags import MAX_PROCESSES, check_coverage, check_number
 
 # isort: split
 from cyclopts import Parameter
@@ -48,13 +48,11 @@ class CompleteOptions:
         .csv beside OUT, with the endings .low.csv and .high.csv.
     repair
         Make kernels that are not positive semidefinite so, by clipping or shifting eigenvalues.
-    std
-        The .csv file for standard deviations (pma); by default OUT with the ending .std.csv.
     report
         Also write an HTML report here.
     no_quality
-        Leave out of the report how well methods fill observed cells that are hidden, which takes a minute
-        or so.
+        Leave out of the report how well the method fills observed cells that are hidden, beside mean fill;
+        absentia compare judges all methods.
     """
 
     source: flag.ReadOptions = flag.ReadOptions()  # noqa: RUF009 - it is frozen
@@ -64,7 +62,6 @@ class CompleteOptions:
     fill_gaps: flag.Switch = False
     coverage: float | None = None
     repair: Literal["clip", "shift"] | None = None
-    std: Path | None = None
     report: Path | None = None
     no_quality: flag.Switch = False
     threads: flag.Threads = None
@@ -99,8 +96,8 @@ def complete(
     output
         The .npz file to write: K, mask, ids, names, and mask_before, who had been observed; or MATLAB's
         .mat file, with KH (n x n x views) and observed. For .h5mu and .h5ad also a file of that kind, the
-        one that came with kernels and presence added. For pma a .csv file, or an .npz file with X, std and
-        observed.
+        one that came with kernels and presence added. For pma a .csv file, with standard deviations
+        beside it in OUT.std.csv, or an .npz file with X, std and observed.
     method
         How to complete, by default cvkt; see --list.
     """
@@ -122,7 +119,7 @@ def complete(
     parameters = flag.read_flags(entry, flags, methods, options)
     used = _run(file, output, entry, parameters, options, default=method is None)
     if cite:
-        say_what_to_cite(used)
+        out.file.write(absentia.cite(used))
     return None
 
 
@@ -141,7 +138,7 @@ def _run(
     if options.values:
         from absentia.app.cli._completing import run_complete_values
 
-        others = {"--std": options.std, "--report": options.report, "--coverage": options.coverage}
+        others = {"--report": options.report, "--coverage": options.coverage}
         _refuse("to --values", {"--repair": options.repair, "--dask": options.dask} | others)
         if entry.family == "matrix":
             raise ValueError(f"--values is for views, and {entry.name} completes one matrix; leave one out")
@@ -159,7 +156,6 @@ def _run(
         return entry.make(**parameters)
     from absentia.app.cli._completing import run_complete_kernels
 
-    _refuse(f"to method {entry.name!r}", {"--std": options.std})
     run_complete_kernels(file, output, entry, parameters, options)
     return entry.make(**parameters)
 

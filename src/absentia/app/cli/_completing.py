@@ -14,13 +14,20 @@ import numpy as np
 import absentia
 from absentia import experiment, files
 from absentia.app import report as reporting
-from absentia.app._checks import check_ending, check_folder, check_outputs
 from absentia.app._exit_codes import STOPPED_EARLY, stop_on_interrupt
 from absentia.app._progress import iteration_bar, step_bar
 from absentia.app._terminal import collect_warnings, escape_text, say, say_paths
 from absentia.app.cli._complete import CompleteOptions
 from absentia.app.cli._data import count_sentences, list_concerns, zero_sentences
-from absentia.app.cli._flags import container_endings, made_with, parameters_in_words, start_dask
+from absentia.app.cli._flags import (
+    check_ending,
+    check_folder,
+    check_outputs,
+    container_endings,
+    made_with,
+    parameters_in_words,
+    start_dask,
+)
 from absentia.core import Array, Iterative, Operator, check_memory, has_factors, limit_threads, warn
 from absentia.core.optimize import Progress, Status
 from absentia.data import AbsenceWarning, KernelViews, Views, show_id
@@ -69,10 +76,10 @@ def run_complete_kernels(
             )
             table = None if intervals is None else intervals.table(options.coverage or 0.9)
             if options.report is not None:
-                story = _completion_story(
+                content = _completion_report(
                     file, entry, completer, kernels, completed, remarks, options, table
                 )
-                reporting.save(reporting.render_completion(story), options.report)
+                reporting.save(reporting.render_completion(content), options.report)
     status = completer.status_ if isinstance(completer, Iterative) else None
     if status is not None:
         say(f"{entry.name}: {status} ({completer.n_iter_} iterations)")
@@ -185,7 +192,7 @@ def _write_kernels(
     files.write(output, completed, **extra)
 
 
-def _completion_story(
+def _completion_report(
     file: Path,
     entry: Entry,
     completer: Completer,
@@ -194,15 +201,15 @@ def _completion_story(
     remarks: Sequence[str],
     options: CompleteOptions,
     intervals: pandas.DataFrame | None,
-) -> reporting.CompletionStory:
+) -> reporting.CompletionReport:
     """What the report of one completion shows; errors on hidden cells too, if these are wanted."""
     method, quality = entry.name, None
     if not options.no_quality:
-        with step_bar("judging", len(offered("completer"))) as tick:
-            quality = experiment.compare_completers(method, completer, kernels, tick)
+        with step_bar("judging", 3) as tick:
+            quality = experiment.compare_with_baselines(method, completer, kernels, tick)
         if quality.subsample_note:
             say(quality.subsample_note)
-    return reporting.CompletionStory(
+    return reporting.CompletionReport(
         title=f"{file.name}, completed",
         summary=f"The missing rows and columns of {kernels.n_views} kernels over {len(kernels)} samples, "
         f"filled with {method}. What was observed is unchanged.",
@@ -311,13 +318,11 @@ def run_complete_matrix(
     file: Path, output: Path, entry: Entry, parameters: Mapping[str, Any], options: CompleteOptions
 ) -> None:
     """Complete a matrix and write it, its standard deviations and, if asked, a report."""
-    report, std_file = options.report, _find_std_file(output, options.std)
-    end_files = _find_end_files(output, options.coverage)
-    earlier = [
-        path for path in (output, *end_files) if std_file and files.is_written_by_absentia(path, std_file)
-    ]
-    replaceable = [*earlier, std_file] if output in earlier else []
-    check_outputs([file], [output, std_file, *end_files, report], options.force, replaceable)
+    check_ending(output, "a completed matrix", ".csv", ".npz")
+    report, beside = options.report, _find_tables(output, options.coverage)
+    tables = [output, *beside.values()]
+    check_outputs([file], tables, options.force or _are_of_one_run(tables))
+    check_outputs([file, *tables], [report], options.force)
     matrix = files.read_matrix(file)
     given = {"row_kernel": matrix.row_kernel, "col_kernel": matrix.column_kernel}
     kernels = {name: kernel for name, kernel in given.items() if kernel is not None}
@@ -333,31 +338,27 @@ def run_complete_matrix(
             )
     html = None
     if report is not None:
-        html = reporting.render_matrix(_matrix_story(file, entry, matrix, completed, parameters, remarks))
-    _write_matrix(output, std_file, end_files, matrix, completed, entry.name)
+        html = reporting.render_matrix(_matrix_report(file, entry, matrix, completed, parameters, remarks))
+    _write_matrix(output, beside, matrix, completed, entry.name)
     if html is not None and report is not None:
         reporting.save(html, report)
     _say_how_it_went(entry.name, matrix, completed)
-    low, high = end_files or (None, None)
-    say_paths(completed_matrix=output, standard_deviations=std_file, low=low, high=high, report=report)
+    say_paths(completed_matrix=output, **beside, report=report)
 
 
-def _find_std_file(output: Path, std: Path | None) -> Path | None:
-    """Where standard deviations go, if not into the output."""
-    check_ending(output, "a completed matrix", ".csv", ".npz")
+def _find_tables(output: Path, coverage: float | None) -> dict[str, Path]:
+    """Where standard deviations and ends of intervals go, if not into the output, by what they are."""
+    endings = {"standard_deviations": ".std.csv"}
+    if coverage is not None:
+        endings |= {"low": ".low.csv", "high": ".high.csv"}
     is_csv = output.suffix.lower() == ".csv"
-    if std is not None and not is_csv:
-        raise ValueError("--std is for .csv output; an .npz file holds standard deviations as std")
-    if std is not None:
-        check_ending(std, "a table of standard deviations", ".csv")
-    return (std or output.with_suffix(".std.csv")) if is_csv else None
+    return {name: output.with_suffix(ending) for name, ending in endings.items() if is_csv}
 
 
-def _find_end_files(output: Path, coverage: float | None) -> list[Path]:
-    """Where lower and upper ends of intervals go, if they are wanted and not in the output."""
-    if coverage is None or output.suffix.lower() != ".csv":
-        return []
-    return [output.with_suffix(".low.csv"), output.with_suffix(".high.csv")]
+def _are_of_one_run(tables: Sequence[Path]) -> bool:
+    """Whether several tables are there, and begin with the same names of columns, as those of one run."""
+    there = [path for path in tables if path.is_file()]
+    return len(there) > 1 and len({path.read_bytes().partition(b"\n")[0] for path in there}) == 1
 
 
 def _matrix_warnings(file: Path, matrix: Matrix) -> list[str]:
@@ -405,16 +406,11 @@ def _run_imputer(
 
 
 def _write_matrix(
-    output: Path,
-    std_file: Path | None,
-    end_files: Sequence[Path],
-    matrix: Matrix,
-    completed: _CompletedMatrix,
-    method: str,
+    output: Path, beside: Mapping[str, Path], matrix: Matrix, completed: _CompletedMatrix, method: str
 ) -> None:
-    if std_file is not None:
-        tables = {output: completed.X, std_file: completed.std}
-        for path, table in (tables | dict(zip(end_files, completed.ends or (), strict=True))).items():
+    if beside:
+        tables = (completed.X, completed.std, *(completed.ends or ()))
+        for path, table in zip((output, *beside.values()), tables, strict=True):
             files.write_csv(path, matrix, table)
         return
     arrays = {
@@ -448,14 +444,14 @@ def _say_how_it_went(method: str, matrix: Matrix, completed: _CompletedMatrix) -
         say(sentence)
 
 
-def _matrix_story(
+def _matrix_report(
     file: Path,
     entry: Entry,
     matrix: Matrix,
     completed: _CompletedMatrix,
     parameters: Mapping[str, Any],
     remarks: Sequence[str],
-) -> reporting.MatrixStory:
+) -> reporting.MatrixReport:
     """What the report of one completed matrix shows."""
     summary = "Nothing was missing: the matrix is as it came."
     if completed.imputer is not None:
@@ -463,7 +459,7 @@ def _matrix_story(
             "The missing entries of a matrix, filled in with probabilistic matrix addition. What was "
             "observed is unchanged."
         )
-    return reporting.MatrixStory(
+    return reporting.MatrixReport(
         title=f"{file.name}, completed",
         summary=summary,
         method=entry.name,

@@ -128,12 +128,12 @@ def read_some(data: Any, labels: Labels | None) -> tuple[Any, Labels | None, str
         return data, labels, ""
     most = _count_in_memory(data, _MAX_JUDGED)
     few = np.linspace(0, len(data) - 1, min(most, len(data))).astype(int)
-    said = (
+    note = (
         f"features were looked at of {len(few)} of {len(data)} samples: warnings, and why views are absent"
     )
     if labels is not None:
         labels = replace(labels, values=labels.values[few], known=labels.known[few])
-    return data[few].to_memory(), labels, said
+    return data[few].to_memory(), labels, note
 
 
 def _count_in_memory(data: Views, most: int) -> int:
@@ -168,9 +168,9 @@ class DescribedData:
     labels: Labels | None
     notes: tuple[str, ...]
     times: Array | None  # as texts
-    leaves: tuple[tuple[str, str], ...]  # columns of views that are groups and times
+    label_columns: tuple[tuple[str, str], ...]  # columns of views that are groups and times
     covariates: pd.DataFrame  # by id
-    covariate_leaves: tuple[tuple[str, str], ...]
+    covariate_columns: tuple[tuple[str, str], ...]
 
 
 def describe_samples(
@@ -182,26 +182,26 @@ def describe_samples(
     kind: Any = None,
 ) -> DescribedData:
     """Find labels (of that `kind`, if it is given), groups, times and covariates of what was opened."""
-    table, covariate_leaves = read_covariate_table(covariates, opened, path, source.id)
+    table, covariate_columns = read_covariate_table(covariates, opened, path, source.id)
     found = None if labels is None else find_labels(path, source, opened, labels, kind)
     data, notes, times = opened.data, opened.notes, None
-    leaves: tuple[tuple[str, str], ...] = ()
+    label_columns: tuple[tuple[str, str], ...] = ()
     with _flag_errors("--groups", source.groups):
         if source.groups == "id":
             data = data.with_groups("id")
         elif source.groups is not None:
             groups = read_groups(source.groups, opened, path, id=source.id)
-            data, leaves = groups.without(data), groups.leaves
+            data, label_columns = groups.without(data), groups.label_columns
             data = data.with_groups(_label_values(groups).tolist())
             notes = (*notes, f"groups: {describe_labels(groups)}")
     if source.time is not None:
         with _flag_errors("--time", source.time):
             came = read_groups(source.time, opened, path, id=source.id)
         times = np.where(came.known, came.values.astype(str), "")
-        data, leaves = came.without(data), (*leaves, *came.leaves)
-    data = drop_leaves(data, covariate_leaves)
+        data, label_columns = came.without(data), (*label_columns, *came.label_columns)
+    data = drop_columns(data, covariate_columns)
     data = data if found is None else found.without(data)
-    return DescribedData(data, found, notes, times, leaves, table, covariate_leaves)
+    return DescribedData(data, found, notes, times, label_columns, table, covariate_columns)
 
 
 @contextmanager
@@ -234,8 +234,8 @@ def read_training(
         warnings.filterwarnings("ignore", ".*(no view at all|observed for no sample)", AbsenceWarning)
         opened = source.open(path, labels)
     kind = "numbers" if tuple(tasks) == (REGRESSION,) else None
-    said = describe_samples(path, source, opened, labels, covariates, kind)
-    data, found, what = said.data, said.labels, f"{path}: labels {labels!r}"
+    described = describe_samples(path, source, opened, labels, covariates, kind)
+    data, found, what = described.data, described.labels, f"{path}: labels {labels!r}"
     assert found is not None
     task, kernels = _check_task(found, tasks, what), options.make(opened)
     if isinstance(data, KernelViews):
@@ -248,23 +248,23 @@ def read_training(
         targets.y,
         targets.names,
         kernels,
-        times=None if said.times is None else parse_times(said.times[kept], used.ids),
-        covariates=make_covariates(used, said.covariates.loc[used.ids.tolist()]) if adjust else None,
+        times=None if described.times is None else parse_times(described.times[kept], used.ids),
+        covariates=make_covariates(used, described.covariates.loc[used.ids.tolist()]) if adjust else None,
     )
     in_memory = _take_into_memory(samples)
     absent = [f"{n} of {len(data)} samples {why}: not learned from" for why, n in dropped.items() if n]
     for sentence in [*absent, *_sample_warnings(found, data, samples, in_memory)]:
         warn(sentence, AbsenceWarning)
-    ignored = [*said.leaves, *(() if adjust else said.covariate_leaves)]
+    ignored = [*described.label_columns, *(() if adjust else described.covariate_columns)]
     return TrainingData(
         samples,
         task,
         len(data),
         dropped,
-        (*said.notes, f"labels: {describe_labels(found)}", *describe_adjustment(samples.covariates)),
+        (*described.notes, f"labels: {describe_labels(found)}", *describe_adjustment(samples.covariates)),
         found.columns,
         source.to_remember(opened, ignored, covariates if adjust else ()),
-        said.covariates,
+        described.covariates,
         in_memory,
     )
 
@@ -377,8 +377,10 @@ def describe_labels(labels: Labels) -> str:
         parts.append(f"{labels.empty} empty or NA")
     if labels.unlabelled:
         parts.append(f"{labels.unlabelled} sample(s) without a line")
-    if labels.leaves:
-        parts.append("no feature: " + ", ".join(f"{column} of {view}" for view, column in labels.leaves))
+    if labels.label_columns:
+        parts.append(
+            "no feature: " + ", ".join(f"{column} of {view}" for view, column in labels.label_columns)
+        )
     if labels.foreign:
         examples = ", ".join(labels.foreign[:3]) + (", ..." if len(labels.foreign) > 3 else "")
         noun = "id" if len(labels.foreign) == 1 else "ids"
@@ -409,13 +411,13 @@ def read_covariate_table(
     """Columns of the table of labels or of views, by sample id, and those of views that they are."""
     found = read_covariates(columns, opened, path, id=id)
     values = {name: _label_values(labels) for name, labels in found.items()}
-    leaves = tuple(leaf for labels in found.values() for leaf in labels.leaves)
-    return pd.DataFrame(values, opened.data.ids.tolist()), leaves
+    columns_of_views = [column for labels in found.values() for column in labels.label_columns]
+    return pd.DataFrame(values, opened.data.ids.tolist()), tuple(columns_of_views)
 
 
-def drop_leaves(data: Any, leaves: Sequence[tuple[str, str]]) -> Any:
+def drop_columns(data: Any, label_columns: Sequence[tuple[str, str]]) -> Any:
     """The data without columns of views, which are no features."""
-    for view, column in leaves:
+    for view, column in label_columns:
         data = drop_features(data, view, [column])
     return data
 

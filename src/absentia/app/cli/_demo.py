@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import absentia
-from absentia.app._checks import check_folder, check_number
 from absentia.app._terminal import format_command, say, say_paths
-from absentia.app.cli._flags import Force, Whole
+from absentia.app.cli._flags import Force, Integer, check_folder, check_number
 
 # isort: split
 from cyclopts import Parameter
@@ -31,9 +30,9 @@ _DATA_FILE = "digits.npz"
 def demo(
     *,
     output: Annotated[Path, Parameter(alias="-o")] = Path("absentia-demo"),
-    n_samples: Whole = 200,
+    n_samples: Integer = 200,
     absent: float = 0.3,
-    seed: Whole = 0,
+    seed: Integer = 0,
     force: Force = False,
 ) -> None:
     """Hide views of handwritten digits, and compare what can be done about it: a page in about a minute.
@@ -93,7 +92,7 @@ def demo_study(n_samples: int, absent: float, seed: int, folder: Path) -> Study:
     return Study(make_task_data(views, y), design, folder)
 
 
-def example(folder: Path, /, *, seed: Whole = 0) -> None:
+def example(folder: Path, /, *, seed: Integer = 0) -> None:
     """Write a made-up cohort of patients: three tables with patients missing, labels, new patients.
 
     Example: absentia example breast/

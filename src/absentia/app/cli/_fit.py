@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from absentia.app._checks import MAX_PROCESSES, check_coverage, check_ending, check_number, check_outputs
+import absentia
 from absentia.app._terminal import out
 from absentia.app.cli import _flags as flag
-from absentia.app.cli._cite import cite as cite_methods
+from absentia.app.cli._flags import MAX_PROCESSES, check_coverage, check_ending, check_number, check_outputs
 
 # isort: split
 from cyclopts import Parameter
@@ -118,7 +118,8 @@ def fit(
 
     run_fit(data, labels, output, options, flags)
     if cite:
-        cite_methods(str(output))
+        fitted = absentia.load(output)
+        out.file.write(absentia.cite(getattr(fitted, "classifier", fitted)))
     return None
 
 

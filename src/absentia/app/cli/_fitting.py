@@ -37,10 +37,10 @@ from absentia.app.cli._data import (
 )
 from absentia.app.cli._fit import FitOptions
 from absentia.app.cli._flags import made_with, make_table, parameters_in_words, read_flags, start_dask
-from absentia.core import limit_threads
+from absentia.core import format_seconds, limit_threads
 from absentia.data import DataSummary, Views
 from absentia.experiment import Validation
-from absentia.experiment.comparison import format_seconds, learn_all
+from absentia.experiment.comparison import learn_all
 from absentia.kernels import ViewKernels
 from absentia.methods import inspection, models
 from absentia.methods.catalogue import Entry, find, offered
@@ -93,7 +93,7 @@ class _Fit:
         if self.validation is None:
             return {}
         seen, validation = self.judged, self.validation
-        return self.task.judge(seen.y, validation.said, validation.fold, seen.data.groups)
+        return self.task.evaluate(seen.y, validation.predictions, validation.fold, seen.data.groups)
 
     @cached_property
     def judged(self) -> TrainingData:
@@ -322,7 +322,6 @@ def _say_how_it_went(fit: _Fit) -> None:
     say("; ".join(_summary_parts(fit)))
     if hasattr(fitted, "candidates_"):
         say(escape_text(f"used: {fitted.sentence_}"))
-        out.print(_candidate_table(fitted))
     if task.name == "classes" and hasattr(fitted, "weights_"):
         out.print(_weight_table(fitted))
     if fit.scores:
@@ -390,15 +389,6 @@ def _weight_table(fitted: Any) -> Table:
     table = make_table("view", heading)
     for name, column in zip(fitted.names_in_, weights.T, strict=True):
         table.add_row(escape_text(name), f"{column.mean():.3f}")
-    return table
-
-
-def _candidate_table(fitted: Any) -> Table:
-    measure = next(iter(next(iter(fitted.candidates_.values()))))
-    table = make_table("member", f"{'log-loss' if measure == 'loss' else measure}, left out", "weight")
-    for name, row in fitted.candidates_.items():
-        score, weight = row.values()
-        table.add_row(escape_text(name), f"{score:.3f}", f"{weight:.2f}")
     return table
 
 
@@ -512,7 +502,7 @@ def _kernel_words(kernels: ViewKernels) -> str:
 def _render_classes(fit: _Fit, validation: Validation, common: Mapping[str, Any]) -> str:
     classifier, seen = fit.fitted, fit.judged
     classes = classifier.classes_
-    story = report.ClassificationStory(
+    data = report.ClassificationReport(
         title=f"{fit.data.name}, classified",
         summary=f"{len(classes)} classes, learned with {fit.entry.name} from the views that each sample "
         "has.",
@@ -522,15 +512,14 @@ def _render_classes(fit: _Fit, validation: Validation, common: Mapping[str, Any]
         predictions={name: np.searchsorted(classes, x) for name, x in validation.predicted.items()},
         probabilities=validation.probabilities,
         ids=seen.data.ids,
-        scores=validation.scores,
         without=None if validation.without is None else np.searchsorted(classes, validation.without),
-        **_model_fields(fit.model, validation),
+        **_model_fields(fit.model),
         used=getattr(classifier, "sentence_", ""),
         figures=_main_figures(fit),
         n_learned=len(fit.training.y),
         **common,
     )
-    return report.render_classification(story)
+    return report.render_classification(data)
 
 
 def _main_figures(fit: _Fit) -> list[tuple[str, str]]:
@@ -546,7 +535,7 @@ def _render_numbers(fit: _Fit, validation: Validation, common: Mapping[str, Any]
     seen = fit.judged
     target = (fit.labels or "").rpartition(":")[2].rpartition("/")[2] or "number"
     assert validation.without is not None
-    story = report.NumbersStory(
+    data = report.RegressionReport(
         title=f"{fit.data.name}, {target} predicted",
         summary=f"Numbers learned with {fit.entry.name} from the views that each sample has.",
         target=target,
@@ -556,7 +545,7 @@ def _render_numbers(fit: _Fit, validation: Validation, common: Mapping[str, Any]
         without=validation.without,
         **common,
     )
-    return report.render_numbers(story)
+    return report.render_numbers(data)
 
 
 def _render_survival(fit: _Fit, validation: Validation, common: Mapping[str, Any]) -> str:
@@ -566,7 +555,7 @@ def _render_survival(fit: _Fit, validation: Validation, common: Mapping[str, Any
     how = "views that are absent completed." if completed else "nothing completed."
     if hasattr(fitted, "sentence_"):
         how = f"by {fitted.sentence_}."
-    story = report.SurvivalStory(
+    data = report.SurvivalReport(
         title=f"{fit.data.name}, survival",
         summary=f"Risks learned with {fit.entry.name} from the views that each sample has, {how}",
         time=seen.y[:, 0],
@@ -577,16 +566,14 @@ def _render_survival(fit: _Fit, validation: Validation, common: Mapping[str, Any
         views={name: (f"{fitted.weights_[name]:.3f}", f"{value:.3f}") for name, value in alone.items()},
         **common,
     )
-    return report.render_survival(story)
+    return report.render_survival(data)
 
 
-def _model_fields(model: Model, validation: Validation) -> dict[str, Any]:
-    """Fields of a classification's page: gains, features, and the rule of decision."""
-    fields: dict[str, Any] = {"gains": validation.gains}
+def _model_fields(model: Model) -> dict[str, Any]:
+    """Fields of a classification's page: features, and the rule of decision."""
+    fields: dict[str, Any] = {}
     if rule := decision_words(model.classifier):
         fields["rule"] = f"with the {rule}, which need not be the most probable one"
-    if validation.gains is None:
-        fields["why_no_gains"] = _why_no_gains(model, validation)
     try:
         table = inspection.feature_importance(model)
     except ValueError:  # it has none
@@ -596,9 +583,3 @@ def _model_fields(model: Model, validation: Validation) -> dict[str, Any]:
     parts = ", ".join(f"{name} ({100 * share:.0f}%)" for name, share in shares.items())
     fields["importance_of"] = f"the mean of {parts}" if parts else ""
     return fields
-
-
-def _why_no_gains(model: Model, validation: Validation) -> str:
-    if not model.takes_features:
-        return "it takes features, and the data are kernels"
-    return "the method was fitted without probabilities" if validation.probabilities is None else ""

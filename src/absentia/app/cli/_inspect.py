@@ -1,4 +1,4 @@
-"""``absentia inspect``: what is in a file or folder."""
+"""``absentia inspect``, ``cite``: what is in a file or folder, and what to cite of it."""
 
 from __future__ import annotations
 
@@ -240,3 +240,22 @@ def _format_value(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key} {item}" for key, item in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+# ------------------------------------------------------------------------------------------------- papers
+
+
+def cite(*methods: str) -> None:
+    """Print BibTeX of the papers that methods are from, and of absentia.
+
+    Example: absentia cite C-AMKL cvkt
+
+    Example: absentia cite model.absentia
+
+    Parameters
+    ----------
+    methods
+        Names of methods, as commands or papers have them, or files of models.
+    """
+    models = [absentia.load(name) if Path(name).is_file() else name for name in methods]
+    out.file.write(absentia.cite(*(getattr(model, "classifier", model) for model in models)))

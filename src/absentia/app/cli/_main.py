@@ -21,7 +21,7 @@ from absentia.app._terminal import (  # first: it says which extra is wanted
 from cyclopts import App
 
 import absentia
-from absentia.app._exit_codes import explain_kept, handle_signals, leave
+from absentia.app._exit_codes import explain_kept, handle_signals, report_error
 
 #: The verbs, and what each does.
 _VERBS = {
@@ -41,7 +41,7 @@ _VERBS = {
 }
 
 #: Modules of verbs that share one with others.
-_HOMES = {"work": "_compare", "report": "_compare", "example": "_demo"}
+_HOMES = {"work": "_compare", "report": "_compare", "example": "_demo", "cite": "_inspect"}
 _QUIET = "--quiet"
 _EXAMPLES = """Examples:
 
@@ -97,4 +97,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
         except SystemExit:
             raise
         except BaseException as error:
-            sys.exit(leave(error))
+            sys.exit(report_error(error))

@@ -9,9 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import absentia
-from absentia.app._checks import MAX_PROCESSES, STANDARD_OUTPUT, check_number, check_table
 from absentia.app._terminal import err, escape_text, out, say_json, say_paths
-from absentia.app.cli._flags import DATA_HELP, JSON, Force, ReadOptions, Threads, Whole, make_table
+from absentia.app.cli._flags import (
+    DATA_HELP,
+    JSON,
+    MAX_PROCESSES,
+    STANDARD_OUTPUT,
+    Force,
+    Integer,
+    ReadOptions,
+    Threads,
+    check_number,
+    check_table,
+    make_table,
+)
 from absentia.app.cli._predict import get_coding, load_model, read_samples
 
 # isort: split
@@ -35,7 +46,7 @@ def plan(
     among: Path | None = None,
     output: Annotated[Path | None, Parameter(alias="-o", allow_leading_hyphen=True)] = None,
     source: ReadOptions = ReadOptions(),  # noqa: B008 - it is frozen
-    draws: Whole = 40,
+    draws: Integer = 40,
     json: JSON = False,
     threads: Threads = None,
     force: Force = False,

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import absentia
-from absentia.app._checks import check_coverage, check_ending, check_outputs
 from absentia.app._terminal import say_paths
 from absentia.app.cli import _flags as flag
+from absentia.app.cli._flags import check_coverage, check_ending, check_outputs
 from absentia.app.cli._predict import check_calibration, load_model, read_samples
 
 # isort: split
@@ -120,11 +120,11 @@ class _Request:
         from absentia.tasks import take_samples
 
         opened = self.source.open(self.path, self.labels)
-        said = describe_samples(self.path, self.source, opened, self.labels)
-        if said.labels is None:
-            return said.data, None
-        known = said.labels.known.nonzero()[0]
-        return take_samples(said.data, known), said.labels.values[known]
+        described = describe_samples(self.path, self.source, opened, self.labels)
+        if described.labels is None:
+            return described.data, None
+        known = described.labels.known.nonzero()[0]
+        return take_samples(described.data, known), described.labels.values[known]
 
     @property
     def data(self) -> absentia.Views | absentia.KernelViews:

@@ -14,10 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import absentia
-from absentia.app._checks import MAX_PROCESSES, STANDARD_OUTPUT, check_coverage, check_number, check_table
 from absentia.app._progress import step_bar
 from absentia.app._terminal import err, escape_text, out, say_json, say_paths
 from absentia.app.cli import _flags as flag
+from absentia.app.cli._flags import (
+    MAX_PROCESSES,
+    STANDARD_OUTPUT,
+    check_coverage,
+    check_number,
+    check_table,
+)
 from absentia.app.cli._unfinished import Block, Unfinished, hash_inputs, keep_unfinished
 
 # isort: split
@@ -180,7 +186,7 @@ def read_samples(
 
     With covariates beside them if the model adjusts for such.
     """
-    from absentia.app.cli._data import drop_leaves, read_covariate_table
+    from absentia.app.cli._data import drop_columns, read_covariate_table
     from absentia.experiment.comparison import make_covariates
 
     remembered = absentia.io.read_state(model)[1]["about"].get("reading")
@@ -191,8 +197,8 @@ def read_samples(
     columns = remembered.get("covariates", ()) if isinstance(remembered, dict) else ()
     opened = absentia.io.LoadedData(data, table=options["labels"])
     try:
-        table, leaves = read_covariate_table([str(name) for name in columns], opened, new, source.id)
-        features, covariates = drop_leaves(data, leaves), make_covariates(data, table)
+        table, label_columns = read_covariate_table([str(name) for name in columns], opened, new, source.id)
+        features, covariates = drop_columns(data, label_columns), make_covariates(data, table)
     except (ValueError, TypeError) as error:
         raise ValueError(
             f"{new}: {error}; {model} adjusts features for {', '.join(map(str, columns))}"

@@ -6,11 +6,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import absentia
-from absentia.app._checks import MAX_PROCESSES, check_folder, check_number, check_replaced
 from absentia.app._exit_codes import explain_kept
 from absentia.app._progress import TrialProgress, show_trials
 from absentia.app._terminal import escape_text, out, say, say_paths
-from absentia.app.cli._flags import Force, MaybeWhole, Retry, Switch, make_table
+from absentia.app.cli._flags import (
+    MAX_PROCESSES,
+    Force,
+    OptionalInteger,
+    Retry,
+    Switch,
+    check_folder,
+    check_number,
+    check_replaced,
+    make_table,
+)
 
 # isort: split
 from cyclopts import Parameter
@@ -29,15 +38,15 @@ def reproduce(
     /,
     *,
     quick: Switch = False,
-    repeats: MaybeWhole = None,
+    repeats: OptionalInteger = None,
     output: Annotated[Path, Parameter(alias="-o")] = Path("reproduced"),
     pages: Path | None = None,
-    jobs: Annotated[MaybeWhole, Parameter(alias="-j")] = None,
+    jobs: Annotated[OptionalInteger, Parameter(alias="-j")] = None,
     retry: Retry = False,
     force: Force = False,
     list_all: Annotated[Switch, Parameter(name="--list")] = False,
 ) -> None:
-    """Run the experiment behind a table or figure of a paper, and write a page with both numbers.
+    """Run the experiment behind a table or figure of a paper, and write a page (.md) with both numbers.
 
     Data that cannot be made are read from the folder that ABSENTIA_DATA names. Ctrl-C stops; the same
     command goes on.
@@ -69,17 +78,12 @@ def reproduce(
     check_number("--jobs", jobs, 1, MAX_PROCESSES)
     check_folder(output)
     for experiment in _select_experiments(name):
-        _check_replaced(output / f"{experiment.name}.html", force)
+        if not (output / "trials").is_dir():  # with records in it, what lies beside them is ours
+            check_replaced([output / f"{experiment.name}{ending}" for ending in (".md", ".svg")], force)
         _run(experiment.reduced(quick, repeats), quick, output, pages, _make_pool(jobs), retry)
     if pages is not None:
         _write_pages(pages)
     return None
-
-
-def _check_replaced(page: Path, force: bool) -> None:
-    """Refuse to replace the page of an experiment, and what goes beside it, if the page is not ours."""
-    if not absentia.io.is_written_by_absentia(page):
-        check_replaced([page.with_suffix(ending) for ending in (".html", ".md", ".svg")], force)
 
 
 def _select_experiments(name: str | None) -> Sequence[Experiment]:
@@ -119,20 +123,16 @@ def _run(
 
 
 def _finish(summary: Summary, output: Path) -> None:
-    """The page, twice, and what it says."""
-    from absentia.app.report import save
-    from absentia.app.report.reproduction import render_reproduction
-
+    """The page, and what it says."""
     experiment = summary.experiment
     picture = f"{experiment.name}.svg" if experiment.chart else ""
     if picture:
         _write(output / picture, absentia.papers.chart_svg(summary))
-    text = _write(output / f"{experiment.name}.md", absentia.papers.markdown(summary, picture))
-    page = save(render_reproduction(summary), output / f"{experiment.name}.html")
+    page = _write(output / f"{experiment.name}.md", absentia.papers.markdown(summary, picture))
     for failure in summary.failures[:3]:
         say(escape_text(f"failed: {failure}"))
     say(f"[bold]{escape_text(summary.verdict)}[/]")
-    say_paths(page=page.resolve(), table=text)
+    say_paths(page=page.resolve())
 
 
 def _write_pages(pages: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.table import Table
 
+import absentia
 from absentia import files
 from absentia.app._exit_codes import explain_kept
 from absentia.app._progress import TrialProgress, show_trials
@@ -23,12 +24,12 @@ from absentia.app._terminal import (
     say_json,
     say_paths,
 )
-from absentia.app.cli._cite import say_what_to_cite
 from absentia.app.cli._compare import PAGE, TABLE, AdjustOptions, CompareOptions
 from absentia.app.cli._data import open_costs, read_training
 from absentia.app.cli._flags import ReadOptions, ViewKernelOptions, flag_words, make_table
 from absentia.app.comparison import Comparison, make_design
-from absentia.experiment.comparison import Study, TaskData, draw_compared, format_seconds, make_task_data
+from absentia.core import format_seconds
+from absentia.experiment.comparison import Study, TaskData, draw_compared, make_task_data
 from absentia.experiment.engine import Pool, Trial
 from absentia.experiment.pattern_mix import MixScores, PatternMix, make_mix
 from absentia.files import file_errors, parse_bytes, write_atomically
@@ -93,14 +94,9 @@ def _read_task_data(
     """What is compared on, and what is to be said of it."""
     if labels is None:
         opened = source.open(path)
-        if source.groups is not None:
-            raise ValueError("--groups are of predictions: give --labels, or leave them out")
-        if source.time is not None:
-            raise ValueError("--time is of predictions: give --labels, or leave it out")
-        if adjustment.covariates or adjustment.adjust:
-            raise ValueError(
-                "--covariates and --adjust are of predictions: give --labels, or leave them out"
-            )
+        for given in (*flag_words(source), *flag_words(adjustment)):
+            if given in ("--groups", "--time", "--covariates", "--adjust"):
+                raise ValueError(f"{given} is of predictions: give --labels, or leave it out")
         return make_task_data(opened.data, kernel=options.make(opened)), opened.notes
     tasks = (CLASSIFICATION, REGRESSION, SURVIVAL, MULTILABEL)
     training = read_training(path, source, labels, options, tasks, *astuple(adjustment))
@@ -242,7 +238,8 @@ def write_results(
     if recommendation.command:
         say(f"next:  {escape_text(recommendation.command)}")
     if cite:
-        say_what_to_cite(*(study.data.task.find(name).make() for name in study.design.methods))
+        methods = [study.data.task.find(name).make() for name in study.design.methods]
+        out.file.write(absentia.cite(*methods))
     return None
 
 
@@ -289,7 +286,7 @@ def _mix_table(weighted: MixScores) -> Table:
 
 def _ranking_table(comparison: Comparison) -> Table:
     """The table, as far as it fits a terminal."""
-    results, words = comparison.results, comparison.study.format_score
+    results, words = comparison.results, comparison.results.metric.format
     table = make_table()
     simplest = f"to {results.recommendation.simplest}"
     heads = ("method", results.metric.name, "95% interval", simplest, "p (Holm)", "expected", "CPU s")

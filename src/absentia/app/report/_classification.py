@@ -1,4 +1,4 @@
-"""The page about a classification: how often it is right, for whom, which views count, what to measure."""
+"""The page about a classification: how often it is right, for whom, which views count."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,19 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.metrics import confusion_matrix, roc_auc_score
 
-from absentia.app.report._format import (
-    DASH,
-    format_count,
-    format_decimal,
-    format_number,
-    format_p,
-    format_percent,
-    format_points,
-    share_interval,
-    shorten,
-)
 from absentia.app.report._page import (
     BAR,
+    DASH,
     Cell,
     Column,
     Columns,
@@ -26,6 +16,11 @@ from absentia.app.report._page import (
     Section,
     bar_cell,
     few_row,
+    format_count,
+    format_number,
+    format_p,
+    format_percent,
+    format_points,
     get_paragraphs,
     get_words,
     heading,
@@ -38,11 +33,13 @@ from absentia.app.report._page import (
     pattern_cell,
     render_page,
     sentences,
+    share_interval,
+    shorten,
 )
 from absentia.app.report._sections import (
     FEW_NOTE,
     FEW_SAMPLES,
-    PredictionStory,
+    PredictionReport,
     make_absence_section,
     make_contribution_section,
     make_coverage_section,
@@ -53,7 +50,6 @@ from absentia.app.report._sections import (
 from absentia.core import Array
 from absentia.core.svg import Frame, Markup, dot, element, fill
 from absentia.data.statistics import mcnemar
-from absentia.experiment import Gain
 from absentia.tasks import balanced_accuracy
 
 _MAX_CLASSES = 60  # beyond, the confusion matrix shows the most frequent ones
@@ -63,12 +59,11 @@ _UPRIGHT = 70  # characters of all heads above which these stand upright
 _N_BINS = 10
 _MAX_MISTAKES = 200
 _MAX_FEATURES = 10
-_MAX_CANDIDATES = 10
 _SHARES = {share: f"{100 * share:.0f}%" for share in (0, 0.25, 0.5, 0.75, 1)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ClassificationStory(PredictionStory):
+class ClassificationReport(PredictionReport):
     """What the page about classes tells, beside what all predictions do.
 
     Parameters
@@ -86,8 +81,6 @@ class ClassificationStory(PredictionStory):
         Samples that the model was learned from, if it was judged on some of them only.
     ids : (n,), optional
         Of the samples; their positions by default.
-    scores : (n, classes), optional
-        Out-of-fold scores of the method, read where there are no probabilities.
     without : (n, V) int, optional
         What the method says out of fold, as positions in `classes`, if a view is hidden from a sample.
     used : str
@@ -100,10 +93,6 @@ class ClassificationStory(PredictionStory):
         How much features count, where the model says so.
     importance_of : str
         Which parts of the model these are of, in words; empty: all of it.
-    gains : sequence of Gain, optional
-        What samples would gain from views that they lack.
-    why_no_gains : str
-        Said in their place.
     """
 
     classes: Sequence[str]
@@ -112,15 +101,12 @@ class ClassificationStory(PredictionStory):
     probabilities: Array | None = None
     n_learned: int = 0
     ids: Sequence[object] | Array | None = None
-    scores: Array | None = None
     without: Array | None = None
     used: str = ""
     rule: str = ""
     figures: Sequence[tuple[str, str]] = ()
     importance: Sequence[tuple[str, str, float]] = ()
     importance_of: str = ""
-    gains: Sequence[Gain] | None = None
-    why_no_gains: str = ""
 
     def get_id(self, i: int) -> str:
         return str(i if self.ids is None else self.ids[i])
@@ -130,78 +116,77 @@ class ClassificationStory(PredictionStory):
         return np.asarray(self.predictions[name] == self.truth)
 
 
-def render_classification(story: ClassificationStory) -> str:
+def render_classification(data: ClassificationReport) -> str:
     """The page as HTML."""
     sections = [
-        _make_accuracy_section(story),
-        _make_groups_section(story),
-        _make_classes_section(story),
-        _make_mistakes_section(story),
-        _make_views_section(story),
-        _make_features_section(story),
-        _make_weights_section(story),
-        _make_next_section(story),
-        _make_calibration_section(story),
-        make_coverage_section(story, "Sets of classes", "Mean classes"),
-        make_presence_section(story),
-        make_absence_section(story),
-        _make_reading(story),
+        _make_accuracy_section(data),
+        _make_groups_section(data),
+        _make_classes_section(data),
+        _make_mistakes_section(data),
+        _make_views_section(data),
+        _make_features_section(data),
+        _make_weights_section(data),
+        _make_calibration_section(data),
+        make_coverage_section(data, "Sets of classes", "Mean classes"),
+        make_presence_section(data),
+        make_absence_section(data),
+        _make_reading(data),
     ]
-    return render_page("classification", story, _list_figures(story), sections)
+    return render_page("classification", data, _list_figures(data), sections)
 
 
-def _list_figures(story: ClassificationStory) -> list[tuple[str, str]]:
-    n = story.n_samples
-    scores = {name: balanced_accuracy(story.truth, story.right(name)).value for name in story.predictions}
-    best = max((name for name in scores if name != story.method), key=scores.__getitem__, default=None)
+def _list_figures(data: ClassificationReport) -> list[tuple[str, str]]:
+    n = data.n_samples
+    scores = {name: balanced_accuracy(data.truth, data.right(name)).value for name in data.predictions}
+    best = max((name for name in scores if name != data.method), key=scores.__getitem__, default=None)
     others = [(f"{100 * scores[best]:.1f}%", f"with the better baseline, {best}")] if best else []
-    n_all = format_number(max(story.n_all, n))
-    n_views = format_count(story.n_views, "view")
+    n_all = format_number(max(data.n_all, n))
+    n_views = format_count(data.n_views, "view")
     return [
-        *story.figures,
-        (f"{100 * scores[story.method]:.1f}%", f"balanced accuracy, cross-validated, with {story.method}"),
+        *data.figures,
+        (f"{100 * scores[data.method]:.1f}%", f"balanced accuracy, cross-validated, with {data.method}"),
         *others,
-        (format_number(max(story.n_learned, n)), f"samples learned from, of {n_all}"),
-        (format_number(len(story.classes)), f"classes, seen in {n_views}"),
+        (format_number(max(data.n_learned, n)), f"samples learned from, of {n_all}"),
+        (format_number(len(data.classes)), f"classes, seen in {n_views}"),
     ]
 
 
 # ------------------------------------------------------------------------------------------------ accuracy
 
 
-def _make_accuracy_section(story: ClassificationStory) -> Section:
+def _make_accuracy_section(data: ClassificationReport) -> Section:
     """Balanced accuracy of each method, and the share of all samples that is right."""
     scores = {
-        name: balanced_accuracy(story.truth, story.right(name), story.groups) for name in story.predictions
+        name: balanced_accuracy(data.truth, data.right(name), data.groups) for name in data.predictions
     }
 
     def describe(name: str) -> list[str | Cell]:
         value, low, high = (100 * number for number in scores[name])
-        accuracy = format_percent(int(story.right(name).sum()), story.n_samples)
+        accuracy = format_percent(int(data.right(name).sum()), data.n_samples)
         return [f"{value:.1f}%", f"{low:.1f} to {high:.1f}%", accuracy, bar_cell(value)]
 
     columns = ["Balanced accuracy", "95% interval", "Accuracy"]
     values = {name: score.value for name, score in scores.items()}
     table = make_method_table("Balanced accuracy", columns, values, describe)
-    blocks = [table, sentences(_compare_with_baselines(story))]
-    if story.used:
-        blocks.append(note(f"Used: {story.used}."))
+    blocks = [table, sentences(_compare_with_baselines(data))]
+    if data.used:
+        blocks.append(note(f"Used: {data.used}."))
     return make_section("classification.accuracy", blocks)
 
 
-def _compare_with_baselines(story: ClassificationStory) -> Iterator[str]:
+def _compare_with_baselines(data: ClassificationReport) -> Iterator[str]:
     """The method against each baseline, sample by sample."""
-    test = "exact McNemar test" if story.groups is None else "McNemar's test by group"
-    for name in list(story.predictions)[1:]:
-        wins, losses, p = mcnemar(story.right(story.method), story.right(name), story.groups)
+    test = "exact McNemar test" if data.groups is None else "McNemar's test by group"
+    for name in list(data.predictions)[1:]:
+        wins, losses, p = mcnemar(data.right(data.method), data.right(name), data.groups)
         if wins + losses == 0:
-            yield f"{story.method} and the {name} were right on the same samples."
+            yield f"{data.method} and the {name} were right on the same samples."
             continue
-        end = f"{story.method if wins > losses else 'the ' + name} is better here"
+        end = f"{data.method if wins > losses else 'the ' + name} is better here"
         if p >= 0.05:
             end = "a difference that chance could make"
         yield (
-            f"Only {story.method} was right on {format_count(wins, 'sample')}, only the {name} on "
+            f"Only {data.method} was right on {format_count(wins, 'sample')}, only the {name} on "
             f"{format_number(losses)}: {end} ({format_p(p)}, {test})."
         )
 
@@ -209,34 +194,34 @@ def _compare_with_baselines(story: ClassificationStory) -> Iterator[str]:
 # ------------------------------------------------------------------------------------------------ for whom
 
 
-def _make_groups_section(story: ClassificationStory) -> Section:
+def _make_groups_section(data: ClassificationReport) -> Section:
     """Accuracy by missing pattern."""
 
     def describe(members: Array) -> tuple[list[str | Cell], bool]:
-        shares = [100 * story.right(name)[members].mean() for name in story.predictions]
+        shares = [100 * data.right(name)[members].mean() for name in data.predictions]
         return [*(f"{share:.0f}%" for share in shares), bar_cell(shares[0])], members.sum() < FEW_SAMPLES
 
-    lead = f"Accuracy among samples that have the same views. Bars: {story.method}."
-    return make_patterns_section(story, lead, [*story.predictions, BAR], describe, FEW_NOTE)
+    lead = f"Accuracy among samples that have the same views. Bars: {data.method}."
+    return make_patterns_section(data, lead, [*data.predictions, BAR], describe, FEW_NOTE)
 
 
 # ---------------------------------------------------------------------------------------- class by class
 
 
-def _make_classes_section(story: ClassificationStory) -> Section:
+def _make_classes_section(data: ClassificationReport) -> Section:
     """Recall, precision and AUC of each class, and the confusion matrix."""
     words = "Bars: recall."
-    if np.bincount(story.truth, minlength=len(story.classes)).min() < FEW_SAMPLES:
+    if np.bincount(data.truth, minlength=len(data.classes)).min() < FEW_SAMPLES:
         words += f" Rows marked few have fewer than {FEW_SAMPLES} samples."
-    counts = confusion_matrix(story.truth, story.predicted, labels=range(len(story.classes)))
+    counts = confusion_matrix(data.truth, data.predicted, labels=range(len(data.classes)))
     blocks = [
-        _make_class_table(story),
+        _make_class_table(data),
         note(words),
         heading("Confusion matrix", "confusion"),
         note(f"Rows are the truth, columns what was predicted. {describe_confusion(counts)}"),
-        make_confusion_table(counts, story.classes),
+        make_confusion_table(counts, data.classes),
     ]
-    return make_section("classification.classes", blocks, method=story.method)
+    return make_section("classification.classes", blocks, method=data.method)
 
 
 def make_confusion_table(counts: Array, classes: Sequence[str]) -> Markup:
@@ -285,18 +270,18 @@ def describe_confusion(counts: Array) -> str:
     return f"{shading} grows with the share of the row.{shown}"
 
 
-def _make_class_table(story: ClassificationStory) -> Markup:
+def _make_class_table(data: ClassificationReport) -> Markup:
     """Recall and precision with 95 % intervals, and areas under ROC curves."""
     rows = []
-    for c, name in enumerate(story.classes):
-        members, chosen = story.truth == c, story.predicted == c
+    for c, name in enumerate(data.classes):
+        members, chosen = data.truth == c, data.predicted == c
         n, hits = int(members.sum()), int((members & chosen).sum())
-        right = story.right(story.method)
-        shares = [cell for own in (members, chosen) for cell in _format_share(right, own, story.groups)]
+        right = data.right(data.method)
+        shares = [cell for own in (members, chosen) for cell in _format_share(right, own, data.groups)]
         cells: list[str | Cell] = [
             format_number(n),
             *shares,
-            _compute_area(story, c),
+            _compute_area(data, c),
             bar_cell(100 * hits / max(n, 1)),
         ]
         rows.append(few_row(name_cell(name), cells, n < FEW_SAMPLES))
@@ -323,81 +308,66 @@ def _format_share(right: Array, members: Array, groups: Array | None) -> tuple[s
     return f"{100 * right[members].mean():.1f}%", f"{100 * low:.0f} to {100 * high:.0f}%"
 
 
-def _compute_area(story: ClassificationStory, c: int) -> str:
-    """The area under the ROC curve of a class; a dash without scores, or without both kinds of samples."""
-    scores = story.scores if story.probabilities is None else story.probabilities
-    if scores is None or not 0 < int((story.truth == c).sum()) < story.n_samples:
+def _compute_area(data: ClassificationReport, c: int) -> str:
+    """The area under the ROC curve of a class; a dash without probabilities, or both kinds of samples."""
+    proba = data.probabilities
+    if proba is None or not 0 < int((data.truth == c).sum()) < data.n_samples:
         return DASH
-    return f"{roc_auc_score(story.truth == c, scores[:, c]):.3f}"
+    return f"{roc_auc_score(data.truth == c, proba[:, c]):.3f}"
 
 
 # ------------------------------------------------------------------------------------------------- mistakes
 
 
-def _make_mistakes_section(story: ClassificationStory) -> Section:
-    """The samples that were classified wrongly: the surest ones."""
-    wrong, scores, measure = _order_mistakes(story)
+def _make_mistakes_section(data: ClassificationReport) -> Section:
+    """The samples that were classified wrongly: the surest ones, where there are probabilities."""
+    wrong = np.flatnonzero(data.predicted != data.truth)
     if not len(wrong):
         return make_section("classification.mistakes", lead=get_words("classification.mistakes.none"))
+    proba = np.empty((len(wrong), 0))  # of the predicted and of the true class
+    if data.probabilities is not None:
+        pairs = np.column_stack([data.predicted, data.truth])[wrong]
+        proba = data.probabilities[wrong[:, None], pairs]
+        order = np.argsort(-proba[:, 0], kind="stable")
+        wrong, proba = wrong[order], proba[order]
     rows = []
-    for i, values in zip(wrong[:_MAX_MISTAKES].tolist(), scores.tolist(), strict=False):
-        labels = (story.classes[story.truth[i]], story.classes[story.predicted[i]])
-        numbers = [f"{100 * x:.0f}%" if measure == "probability" else format_number(x) for x in values]
-        dots = pattern_cell(story.observed[i].tolist())
-        names = [name_cell(story.get_id(i), 40), *(name_cell(label, 32) for label in labels)]
-        rows.append(Row([*names, *numbers, dots]))
+    for i, values in zip(wrong[:_MAX_MISTAKES].tolist(), proba.tolist(), strict=False):
+        labels = (data.classes[data.truth[i]], data.classes[data.predicted[i]])
+        dots = pattern_cell(data.observed[i].tolist())
+        names = [name_cell(data.get_id(i), 40), *(name_cell(label, 32) for label in labels)]
+        rows.append(Row([*names, *(f"{100 * x:.0f}%" for x in values), dots]))
     columns: Columns = [
         "Sample",
         Column("Truth", numeric=False),
         Column("Predicted", numeric=False),
-        *([f"{measure.capitalize()} of predicted", "of true"] if measure else []),
+        *(["Probability of predicted", "of true"] if proba.shape[1] else []),
         Column("Views present", numeric=False),
     ]
-    blocks = [make_table("Mistakes", columns, rows, "mistakes"), _explain_mistakes(story, wrong)]
-    surest = get_words("classification.mistakes.surest") if measure else ""
-    n_wrong, n = format_number(len(wrong)), story.n_samples
+    blocks = [make_table("Mistakes", columns, rows, "mistakes"), _explain_mistakes(data, wrong)]
+    surest = get_words("classification.mistakes.surest") if proba.shape[1] else ""
+    n_wrong, n = format_number(len(wrong)), data.n_samples
     return make_section("classification.mistakes", blocks, wrong=n_wrong, n=n, surest=surest)
 
 
-def _order_mistakes(story: ClassificationStory) -> tuple[Array, Array, str]:
-    """Positions of mistakes, the surest first, and what says so, a probability or a score.
-
-    The array (mistakes, 2) has that of the predicted and of the true class; without either there are
-    no columns.
-    """
-    wrong = np.flatnonzero(story.predicted != story.truth)
-    values, measure = story.probabilities, "probability"
-    if values is None:
-        values, measure = story.scores, "score"
-    if values is None:
-        return wrong, np.empty((len(wrong), 0)), ""
-    scores = values[wrong[:, None], np.column_stack([story.predicted, story.truth])[wrong]]
-    sureness = scores[:, 0]
-    if measure == "score":  # scores say something only beside one another
-        sureness = scores[:, 0] - scores[:, 1]
-    order = np.argsort(-sureness, kind="stable")
-    return wrong[order], scores[order], measure
-
-
-def _explain_mistakes(story: ClassificationStory, wrong: Array) -> Markup:
+def _explain_mistakes(data: ClassificationReport, wrong: Array) -> Markup:
     words = []
     if len(wrong) > _MAX_MISTAKES:
         words.append(f"Here are {_MAX_MISTAKES} of them.")
-    proba = story.probabilities
-    if proba is not None and (proba[wrong].argmax(axis=1) != story.predicted[wrong]).any():
-        rule = story.rule or get_words("classification.mistakes.rule")
+    proba = data.probabilities
+    if proba is not None and (proba[wrong].argmax(axis=1) != data.predicted[wrong]).any():
+        rule = data.rule or get_words("classification.mistakes.rule")
         words.append(f"What is predicted is the class {rule}.")
     return note(" ".join([*words, "Dots stand for the views, in the order of the strips below."]))
 
 
-def _make_views_section(story: ClassificationStory) -> Section | None:
+def _make_views_section(data: ClassificationReport) -> Section | None:
     """How many samples are still right when a view is hidden from them; None if that was not tried."""
-    without, right = story.without, story.right(story.method)
+    without, right = data.without, data.right(data.method)
     if without is None:
         return None
 
     def compare(v: int, has: Array) -> tuple[list[str], float]:
-        before, after = right[has], without[has, v] == story.truth[has]
+        before, after = right[has], without[has, v] == data.truth[has]
         loss = float(before.mean() - after.mean())
         cells = [
             f"{100 * before.mean():.1f}%",
@@ -416,7 +386,7 @@ def _make_views_section(story: ClassificationStory) -> Section | None:
         Column("only without it", full="Right only without it"),
     ]
     return make_contribution_section(
-        story,
+        data,
         columns,
         compare,
         did="classified",
@@ -429,102 +399,43 @@ def _make_views_section(story: ClassificationStory) -> Section | None:
 # --------------------------------------------------------------------------------- features and weights
 
 
-def _make_features_section(story: ClassificationStory) -> Section | None:
+def _make_features_section(data: ClassificationReport) -> Section | None:
     """The features that count most; None where the model does not say so."""
-    if not story.importance:
+    if not data.importance:
         return None
-    top = sorted(story.importance, key=lambda item: -item[2])[:_MAX_FEATURES]
+    top = sorted(data.importance, key=lambda item: -item[2])[:_MAX_FEATURES]
     largest = max(value for *_, value in top) or 1.0
     rows = [
         (Row([name_cell(feature), name_cell(view, 28), f"{value / largest:.2f}"]), value)
         for view, feature, value in top
     ]
-    of_parts = f"; {story.importance_of}" if story.importance_of else ""
+    of_parts = f"; {data.importance_of}" if data.importance_of else ""
     columns: Columns = ["Feature", Column("View", numeric=False), "Importance"]
     table = make_bar_table("Features that count most", columns, rows, "patterns features")
-    n = len(story.importance)
+    n = len(data.importance)
     return make_section("classification.features", [table], n_top=len(top), n=n, of_parts=of_parts)
 
 
-def _make_weights_section(story: ClassificationStory) -> Section | None:
+def _make_weights_section(data: ClassificationReport) -> Section | None:
     """The weights of the views' kernels; None where the method has none."""
-    weights = story.weights
+    weights = data.weights
     if weights is None:
         return None
     rows = []
-    for name, weight, has in zip(story.names, weights.mean(axis=0).tolist(), story.observed.T, strict=True):
-        share = format_percent(int(has.sum()), story.n_samples)
+    for name, weight, has in zip(data.names, weights.mean(axis=0).tolist(), data.observed.T, strict=True):
+        share = format_percent(int(has.sum()), data.n_samples)
         rows.append((Row([name_cell(name), f"{weight:.3f}", share]), weight))
     table = make_bar_table("Weights", ["View", "Weight", "Samples with it"], rows, "patterns weights")
     mean = ", mean of the classes, each of which has a machine of its own" if len(weights) > 1 else ""
     return make_section("classification.weights", [table], mean=mean)
 
 
-# --------------------------------------------------------------------------------------------- measure next
-
-
-def _make_next_section(story: ClassificationStory) -> Section | None:
-    """How much more probable right classes would be with one more view; None if that was not asked."""
-    n_lacking = int((~story.observed.all(axis=1)).sum())
-    if not n_lacking or (story.gains is None and not story.why_no_gains):
-        return None
-    if not story.gains:
-        why = story.why_no_gains or "no sample that lacks a view could be lent one"
-        return Section("next", "Measure next", "What to measure next", f"Not computed: {why}.")
-    n_tried = len({gain.sample for gain in story.gains})
-    tried = f"the {format_number(n_tried)} least certain of {n_lacking} samples"
-    if n_tried == n_lacking:
-        tried = f"all {format_number(n_tried)} samples"
-    blocks = [_make_gain_table(story, story.gains), *_make_sample_gains(story, story.gains)]
-    return make_section("classification.next", blocks, tried=tried)
-
-
-def _make_gain_table(story: ClassificationStory, gains: Sequence[Gain]) -> Markup:
-    """Mean gain of each absent view, the largest first."""
-    rows = []
-    for v, name in enumerate(story.names):
-        of_view = [(gain.gain, gain.changes) for gain in gains if gain.view == v]
-        if of_view:
-            gain, changes = np.mean(of_view, axis=0).tolist()
-            cells = [format_number(len(of_view)), _format_points(gain), f"{100 * changes:.0f}%"]
-            rows.append((Row([name_cell(name), *cells]), gain))
-    rows.sort(key=lambda row: -row[1])
-    columns = ["Absent view", "Samples tried", "Mean gain, points", "Class would change"]
-    return make_bar_table("Gain by absent view", columns, rows, "patterns gains")
-
-
-def _make_sample_gains(story: ClassificationStory, gains: Sequence[Gain]) -> list[Markup]:
-    """The samples that would gain most."""
-    best = sorted(gains, key=lambda gain: (-gain.gain, gain.sample, gain.view))[:_MAX_CANDIDATES]
-    rows = []
-    for gain in best:
-        if gain.gain > 0:
-            words = (story.names[gain.view], story.classes[story.predicted[gain.sample]])
-            names = [name_cell(story.get_id(gain.sample), 40), *(name_cell(word, 32) for word in words)]
-            values = [f"{100 * value:.0f}%" for value in (gain.now, gain.expected)]
-            rows.append(Row([*names, *values, _format_points(gain.gain), f"{100 * gain.changes:.0f}%"]))
-    if not rows:
-        return []
-    columns: Columns = [
-        "Sample",
-        *(Column(name, numeric=False) for name in ("Measure", "Predicted now")),
-        *("Right now", "with it", "Gain, points", "Class would change"),
-    ]
-    label = "Samples that would gain most"
-    return [heading(label), make_table(label, columns, rows, "mistakes candidates")]
-
-
-def _format_points(value: float) -> str:
-    text = format_decimal(100 * value, 1)
-    return text.removeprefix("−") if float(text.replace("−", "")) == 0 else text
-
-
 # ---------------------------------------------------------------------------------------------- calibration
 
 
-def _make_calibration_section(story: ClassificationStory) -> Section | None:
+def _make_calibration_section(data: ClassificationReport) -> Section | None:
     """Samples in ten groups by the probability they were given, and how many of each came true."""
-    proba, truth, classes = story.probabilities, story.truth, story.classes
+    proba, truth, classes = data.probabilities, data.truth, data.classes
     if proba is None:
         return None
     if len(classes) == 2:
@@ -538,7 +449,7 @@ def _make_calibration_section(story: ClassificationStory) -> Section | None:
     bins = np.minimum((given * _N_BINS).astype(int), _N_BINS - 1)
     members = [bins == b for b in np.unique(bins)]
     dots = [(int(own.sum()), given[own].mean(), came[own].mean()) for own in members]
-    groups = [None if story.groups is None else story.groups[own] for own in members]
+    groups = [None if data.groups is None else data.groups[own] for own in members]
     ends = [share_interval(came[own], of) for own, of in zip(members, groups, strict=True)]
     error = sum(n * abs(mean - share) for n, mean, share in dots) / len(truth)
     frame = Frame.make((368, 360), (0.0, 1.0), (0.0, 1.0), (52.0, 20.0, 12.0, 46.0))
@@ -562,8 +473,8 @@ def _draw_bin(frame: Frame, n: int, mean: float, share: float, ends: tuple[float
     return dot(frame.x(mean), frame.y(share), title, 4, interval=interval, hollow=n < FEW_SAMPLES)
 
 
-def _make_reading(story: ClassificationStory) -> Section:
+def _make_reading(data: ClassificationReport) -> Section:
     paragraphs = get_paragraphs("classification.reading", few=FEW_SAMPLES)
-    if story.weights is None:
+    if data.weights is None:
         del paragraphs["Weights"]
-    return make_reading_section(paragraphs, story.facts)
+    return make_reading_section(paragraphs, data.facts)

@@ -5,22 +5,20 @@ from typing import Any
 
 from absentia.app.report._comparison_details import make_detail_sections
 from absentia.app.report._drawing import Axis, fit_axis, make_interval_table
-from absentia.app.report._format import (
+from absentia.app.report._page import (
     DASH,
+    Cell,
+    Column,
+    Columns,
+    Row,
     ScoreFormat,
+    Section,
+    best_cell,
     format_count,
     format_number,
     format_p_cell,
     format_percent,
     format_probability,
-)
-from absentia.app.report._page import (
-    Cell,
-    Column,
-    Columns,
-    Row,
-    Section,
-    best_cell,
     get_paragraphs,
     get_words,
     heading,
@@ -64,18 +62,18 @@ def render_comparison(results: ComparisonResults) -> str:
         _list_figures(results),
         sections,
         sheets=["comparison.css"],
-        head="verdict.html.j2",
+        head="recommendation.html.j2",
         progress=f"{format_number(results.done)} of {format_count(results.wanted, 'trial')}",
     )
 
 
 def _list_figures(results: ComparisonResults) -> list[tuple[str, str]]:
-    verdict, metric = results.verdict, results.metric
+    recommendation, metric = results.recommendation, results.metric
     fmt = ScoreFormat(metric)
     scores = {row.method: row.scores[metric.name] for row in results.rows if _has_score(row, metric)}
-    labels = {verdict.recommended: f"{metric.name} with {verdict.recommended}, recommended"}
-    labels.setdefault(verdict.simplest, f"with {verdict.simplest}, the simplest")
-    labels.setdefault(verdict.best, f"with {verdict.best}, the best mean")
+    labels = {recommendation.recommended: f"{metric.name} with {recommendation.recommended}, recommended"}
+    labels.setdefault(recommendation.simplest, f"with {recommendation.simplest}, the simplest")
+    labels.setdefault(recommendation.best, f"with {recommendation.best}, the best mean")
     shown = [(fmt.format_score(scores[m].value), words) for m, words in labels.items() if m in scores]
     n_failed, observed = len(results.rows) - len(scores), results.observed
     compared = "method compared" if len(scores) == 1 else "methods compared"
@@ -93,18 +91,18 @@ def _has_score(row: MethodRow, metric: Metric) -> bool:
 
 def _find_kind(results: ComparisonResults, row: MethodRow) -> str:
     """How a method is drawn."""
-    if row.method == results.verdict.recommended:
+    if row.method == results.recommendation.recommended:
         return "chosen"
     return "baseline" if row.baseline else "method"
 
 
 def _make_name(results: ComparisonResults, row: MethodRow, length: int, failed: bool = False) -> Cell:
     """A method with its tags; `failed` asks for the one that some of its fits did."""
-    verdict = results.verdict
+    recommendation = results.recommendation
     tags = {
-        "recommended": row.method == verdict.recommended,
-        "simplest": row.method == verdict.simplest,
-        "baseline": row.baseline and row.method != verdict.simplest,
+        "recommended": row.method == recommendation.recommended,
+        "simplest": row.method == recommendation.simplest,
+        "baseline": row.baseline and row.method != recommendation.simplest,
         "some fits failed": failed and bool(row.failed),
     }
     title = f"{row.method}: {row.words}" if row.words else row.method
@@ -151,7 +149,9 @@ def _make_ranking(results: ComparisonResults) -> list[Markup]:
         ]
         drawn.append(Row(cells, kind))
     columns: Columns = ["Method", Column(metric.name, note=fmt.direction), interval_column(metric.name)]
-    simplest = spans[results.verdict.simplest].value if results.verdict.simplest in spans else None
+    simplest = (
+        spans[results.recommendation.simplest].value if results.recommendation.simplest in spans else None
+    )
     table = make_interval_table(
         axis,
         f"Ranking by {metric.name}",
@@ -192,7 +192,7 @@ def _make_completion_section(comparison: ComparisonResults) -> Section | None:
     results = comparison.completion
     if results is None:
         return None
-    details = " ".join([results.verdict.headline, *results.verdict.details])
+    details = " ".join([results.recommendation.headline, *results.recommendation.details])
     blocks = _make_ranking(results) + _list_unranked(results)
     return make_section("comparison.completion", blocks, lead=details)
 
@@ -204,7 +204,7 @@ def _make_differences_section(results: ComparisonResults) -> Section | None:
     """Every method against the simplest one: how much better, how surely; None if there is no other."""
     if not results.differences:
         return None
-    metric, region, simplest = results.metric, results.equivalence, results.verdict.simplest
+    metric, region, simplest = results.metric, results.equivalence, results.recommendation.simplest
     intervals = [(d.mean, d.low, d.high) for d in results.differences]
     fmt = ScoreFormat.of_differences(metric, (x for interval in intervals for x in interval))
     axis = fit_axis(intervals, include=(-1.5 * region, 0.0, 1.5 * region), percent=metric.share, sign=True)

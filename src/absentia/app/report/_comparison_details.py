@@ -6,23 +6,20 @@ from dataclasses import dataclass
 
 from absentia.app.report._classification import describe_confusion, make_confusion_table
 from absentia.app.report._drawing import Axis, fit_axis, make_interval_table
-from absentia.app.report._format import (
-    DASH,
-    ScoreFormat,
-    format_count,
-    format_number,
-    format_p_cell,
-    shorten,
-)
 from absentia.app.report._page import (
+    DASH,
     N_COLOURS,
     Cell,
     Column,
     Columns,
     Row,
+    ScoreFormat,
     Section,
     draw_swatch,
     few_row,
+    format_count,
+    format_number,
+    format_p_cell,
     get_words,
     heading,
     interval_column,
@@ -33,6 +30,7 @@ from absentia.app.report._page import (
     note,
     pattern_cell,
     sentences,
+    shorten,
 )
 from absentia.app.report._sections import FEW_NOTE, FEW_SAMPLES, describe_dots
 from absentia.core.svg import Frame, Markup, dot, element, fill, line, round_ticks, text
@@ -56,8 +54,8 @@ def make_detail_sections(results: ComparisonResults) -> list[Section | None]:
 
 def _choose_methods(results: ComparisonResults, measured: Mapping[str, object]) -> list[str]:
     """Of the methods that were measured the simplest, the recommended, the best, then as in the table."""
-    verdict, ranked = results.verdict, [row.method for row in results.rows]
-    wanted = dict.fromkeys([verdict.simplest, verdict.recommended, verdict.best, *ranked, *measured])
+    chosen, ranked = results.recommendation, [row.method for row in results.rows]
+    wanted = dict.fromkeys([chosen.simplest, chosen.recommended, chosen.best, *ranked, *measured])
     return [method for method in wanted if method in measured][:N_COLOURS]
 
 
@@ -151,7 +149,7 @@ def _make_contrasts_section(results: ComparisonResults) -> Section | None:
     for words in ("Adds", "Alone"):
         columns += [Column(words, note=fmt.unit), interval_column(words), Column("p", full=f"{words}, p")]
     blocks = [make_table("Contribution of each view", columns, rows, "worths")]
-    method = results.views_with or results.verdict.recommended
+    method = results.views_with or results.recommendation.recommended
     return make_section("comparison.views", blocks, method=method, metric=results.metric.name)
 
 
@@ -272,7 +270,7 @@ def _format_rate(rate: float) -> str:
 
 def _make_confusion_section(results: ComparisonResults) -> Section | None:
     """The confusion matrix of the recommended method, or of the first that has one."""
-    ranked = [results.verdict.recommended, *(row.method for row in results.rows)]
+    ranked = [results.recommendation.recommended, *(row.method for row in results.rows)]
     method = next((method for method in ranked if method in results.confusion), None)
     if method is None:
         return None

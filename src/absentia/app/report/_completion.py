@@ -1,4 +1,4 @@
-"""The page about completed kernels: what was absent, what was filled in, how well, and how it converged."""
+"""The pages about completed kernels, or one matrix: what was absent, what was filled in, and how well."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from absentia.app.report._drawing import LEGEND, MAX_SIDE, average_blocks, draw_panel
-from absentia.app.report._format import DASH, format_count, format_number, format_p, format_percent
 from absentia.app.report._page import (
     BAR,
+    DASH,
     Cell,
     Column,
     Columns,
@@ -19,6 +19,10 @@ from absentia.app.report._page import (
     bar_cell,
     best_cell,
     few_row,
+    format_count,
+    format_number,
+    format_p,
+    format_percent,
     get_paragraphs,
     get_words,
     heading,
@@ -39,7 +43,15 @@ from absentia.experiment import Quality
 if TYPE_CHECKING:
     import pandas
 
-_FEW = 10  # hidden cells, or completed rows, below which a number says little
+from typing import TYPE_CHECKING
+
+from absentia.app.report._page import make_method_table, shorten, wilson_interval
+from absentia.methods.matrix import HeldOut
+
+if TYPE_CHECKING:
+    import pandas
+
+_FEW = 10  # hidden cells or entries below which a number says little
 _MIN_SIDE = 64  # pixels of a map, however many there are
 _MAX_DRAWN = 2600  # samples of which maps are averages at most: ten for a pixel
 _MAX_PIXELS = 3_000_000  # of all maps of a page
@@ -47,7 +59,7 @@ _MEAN, _ZERO = "mean", "zero"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CompletionStory:
+class CompletionReport:
     """What the page about completed kernels tells.
 
     Parameters
@@ -58,7 +70,7 @@ class CompletionStory:
     before, after : KernelViews
         Kernels as they came, and completed.
     warnings, facts
-        As in :class:`PredictionStory`.
+        As in :class:`PredictionReport`.
     quality : Quality, optional
         Errors on cells that were hidden on purpose, of the method and of others.
     intervals : DataFrame, optional
@@ -92,20 +104,20 @@ class CompletionStory:
         return self.before.n_views
 
 
-def render_completion(story: CompletionStory) -> str:
+def render_completion(data: CompletionReport) -> str:
     """The page as HTML."""
     sections = [
-        make_presence_section(story),
-        _make_quality_section(story),
-        _make_interval_section(story.intervals),
-        _make_kernels_section(story),
-        make_reading_section(get_paragraphs("completion.reading"), story.facts),
+        make_presence_section(data),
+        _make_quality_section(data),
+        _make_interval_section(data.intervals),
+        _make_kernels_section(data),
+        make_reading_section(get_paragraphs("completion.reading"), data.facts),
     ]
-    return render_page("completion", story, _list_figures(story), sections)
+    return render_page("completion", data, _list_figures(data), sections)
 
 
-def _list_figures(story: CompletionStory) -> list[tuple[str, str]]:
-    observed = story.observed
+def _list_figures(data: CompletionReport) -> list[tuple[str, str]]:
+    observed = data.observed
     complete, (n, n_views) = int(observed.all(axis=1).sum()), observed.shape
     have = "sample has" if complete == 1 else "samples have"
     present = format_percent(int(observed.sum()), observed.size)
@@ -120,9 +132,9 @@ def _list_figures(story: CompletionStory) -> list[tuple[str, str]]:
 # ------------------------------------------------------------------------------------------------- quality
 
 
-def _make_quality_section(story: CompletionStory) -> Section | None:
-    """Errors on cells hidden on purpose, uncertainty of completed rows; None if nothing was measured."""
-    quality, chosen = story.quality, story.method
+def _make_quality_section(data: CompletionReport) -> Section | None:
+    """Errors on cells hidden on purpose; None if nothing was measured."""
+    quality, chosen = data.quality, data.method
     if quality is None:
         return None
     lead, blocks = get_words("completion.quality.none"), []
@@ -133,9 +145,9 @@ def _make_quality_section(story: CompletionStory) -> Section | None:
         verdicts = list(_compare_with_others(quality, chosen))
         blocks += [sentences(verdicts)] if verdicts else []
         blocks += _make_method_errors(quality, order, chosen) if order else []
-        blocks += [note(f"Not in the table: {_describe_left_out(quality)}.")] if quality.left_out else []
+        left_out = ", ".join(f"{name} ({why})" for name, why in quality.left_out.items())
+        blocks += [note(f"Not in the table: {left_out}.")] if left_out else []
         blocks += _make_view_errors(quality, order, chosen) if order else []
-    blocks += _make_uncertainty(quality, chosen)
     return make_section("completion.quality", blocks, lead=lead)
 
 
@@ -160,20 +172,13 @@ def _make_method_errors(quality: Quality, order: Sequence[str], chosen: str) -> 
 
 
 def _compare_with_others(quality: Quality, chosen: str) -> Iterator[str]:
-    """Is the method better than mean fill here, and is another better still."""
+    """Is the method better than mean fill here."""
     if chosen not in quality.row_errors:
         if chosen in quality.left_out:
             yield f"{chosen} {quality.left_out[chosen]}, so nothing can be said of how good it is here."
         return
     if chosen != _MEAN and _MEAN in quality.row_errors:
         yield _compare_with_mean(quality, chosen)
-    best = min(quality.row_errors, key=lambda name: quality.mean_errors(name)[0])
-    lowest, chosen_error = (format_number(quality.mean_errors(name)[0]) for name in (best, chosen))
-    if lowest != chosen_error:
-        yield (
-            f"The least error on these cells has {best}, {lowest} where {chosen} has {chosen_error}; small "
-            "differences on few cells are luck."
-        )
 
 
 def _compare_with_mean(quality: Quality, chosen: str) -> str:
@@ -196,15 +201,6 @@ def _compare_with_mean(quality: Quality, chosen: str) -> str:
     )
 
 
-def _describe_left_out(quality: Quality) -> str:
-    """Methods without a number, those with the same reason together."""
-    reasons = quality.left_out
-    return "; ".join(
-        f"{', '.join(name for name, why in reasons.items() if why == reason)} ({reason})"
-        for reason in dict.fromkeys(reasons.values())
-    )
-
-
 def _make_view_errors(quality: Quality, order: Sequence[str], chosen: str) -> list[Markup]:
     """ARE of each view by method, the least marked."""
     by_view = np.array([quality.view_errors(name) for name in order])
@@ -224,37 +220,6 @@ def _make_view_errors(quality: Quality, order: Sequence[str], chosen: str) -> li
     if (hidden < _FEW).any():
         words += f" Rows marked few rest on fewer than {_FEW} hidden cells and may be luck."
     return [heading("View by view"), make_table("Errors by view", columns, rows, "by-view"), note(words)]
-
-
-def _make_uncertainty(quality: Quality, chosen: str) -> list[Markup]:
-    """Errors on hidden cells by how many views a sample was left with."""
-    rows = list(_summarise_errors(quality, chosen))
-    if not rows:
-        return []
-    words = note(get_words("completion.quality.uncertainty", method=chosen))
-    columns: Columns = [
-        *("Completed from", "Rows", "Relative error, median"),
-        Column("middle 80%", full="Relative error, middle 80%"),
-        "mean fill, median",
-    ]
-    table = make_table("Errors by views left", columns, rows, "sureness")
-    return [heading("Uncertainty of completed rows"), words, table]
-
-
-def _summarise_errors(quality: Quality, chosen: str) -> Iterator[Row]:
-    if chosen not in quality.row_errors:
-        return
-    errors = quality.row_errors[chosen]
-    mean = None if chosen == _MEAN else quality.row_errors.get(_MEAN)
-    for n_left in sorted(set(quality.n_views_left.tolist()), reverse=True):
-        here = (quality.n_views_left == n_left) & ~np.isnan(errors)
-        if here.any():
-            low, median, high = (
-                format_number(x) for x in np.quantile(errors[here], [0.1, 0.5, 0.9]).tolist()
-            )
-            beside = DASH if mean is None else format_number(float(np.median(mean[here])))
-            cells = [format_number(int(here.sum())), median, f"{low} to {high}", beside]
-            yield few_row(name_cell(format_count(n_left, "other view")), cells, here.sum() < _FEW)
 
 
 # ----------------------------------------------------------------------------------------------- intervals
@@ -321,29 +286,29 @@ def _format_reached(reached: float, error: float) -> list[str]:
 # ------------------------------------------------------------------------------------------------- kernels
 
 
-def _make_kernels_section(story: CompletionStory) -> Section:
+def _make_kernels_section(data: CompletionReport) -> Section:
     """Maps of all samples, or, of many, of evenly spaced ones in the order that they are drawn in."""
-    order = _order_samples(story.after)
+    order = _order_samples(data.after)
     words = "Samples are ordered by the leading direction of the average kernel."
-    if story.n_samples > _MAX_DRAWN:
+    if data.n_samples > _MAX_DRAWN:
         words += (
-            f" Drawn are {format_number(_MAX_DRAWN)} of the {format_number(story.n_samples)} samples, "
+            f" Drawn are {format_number(_MAX_DRAWN)} of the {format_number(data.n_samples)} samples, "
             "evenly spaced in this order."
         )
-        order = order[np.linspace(0, story.n_samples - 1, _MAX_DRAWN).astype(int)]
-    side = max(_MIN_SIDE, min(MAX_SIDE, math.isqrt(_MAX_PIXELS // (2 * story.n_views))))
+        order = order[np.linspace(0, data.n_samples - 1, _MAX_DRAWN).astype(int)]
+    side = max(_MIN_SIDE, min(MAX_SIDE, math.isqrt(_MAX_PIXELS // (2 * data.n_views))))
     block = math.ceil(len(order) / side)
     if block > 1:
         words += f" Each pixel averages {block} × {block} samples."
     groups = [order[i : i + block] for i in range(0, len(order), block)]
-    views = [_draw_view(story, v, groups) for v in range(story.n_views)]
+    views = [_draw_view(data, v, groups) for v in range(data.n_views)]
     return make_section("completion.kernels", [LEGEND, note(words), *views], css="maps")
 
 
-def _draw_view(story: CompletionStory, v: int, groups: Sequence[Array]) -> Markup:
+def _draw_view(data: CompletionReport, v: int, groups: Sequence[Array]) -> Markup:
     """Maps of a view, a pixel for each group of samples."""
-    name, has = story.names[v], story.observed[:, v]
-    kernels = {"As observed": story.before, f"Completed by {story.method}": story.after}
+    name, has = data.names[v], data.observed[:, v]
+    kernels = {"As observed": data.before, f"Completed by {data.method}": data.after}
     maps = {caption: _average_kernel(drawn, v, groups) for caption, drawn in kernels.items()}
     present, n = int(has.sum()), len(has)
     count = f"{format_number(present)} of {format_count(n, 'sample')} ({format_percent(present, n)})"
@@ -381,3 +346,202 @@ def _order_samples(kernels: KernelViews, n_iter: int = 30) -> Array:
                 total += np.asarray(kernels.operator(name) @ x[:, None])[:, 0] / size
         x = total / max(float(np.linalg.norm(total)), 1e-300)
     return np.argsort(x, kind="stable")
+
+
+# --------------------------------------------------------------------------------------------- one matrix
+
+_MAX_COLUMNS = 40
+_WITHIN = 2.0  # standard deviations
+_EXPECTED = math.erf(_WITHIN / math.sqrt(2))  # share of a normal distribution within them
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixReport:
+    """What the page about one completed matrix tells.
+
+    Parameters
+    ----------
+    title, summary, method : str
+    columns : sequence of str
+    before : (n, m)
+        The matrix as it came, NaN where missing.
+    after, std : (n, m)
+        Completed, and standard deviations, zero where observed.
+    held_out : HeldOut, optional
+    intervals : DataFrame, optional
+        What intervals of completed entries are worth: ``CompletionIntervals.table``.
+    warnings, facts
+        As in :class:`PredictionReport`.
+    """
+
+    title: str
+    summary: str
+    method: str
+    columns: Sequence[str]
+    before: Array
+    after: Array
+    std: Array
+    held_out: HeldOut | None = None
+    intervals: "pandas.DataFrame | None" = None
+    warnings: Sequence[str] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def observed(self) -> Array:
+        return ~np.isnan(self.before)
+
+    @property
+    def scale(self) -> Array:
+        """Standard deviation of what is observed in each column; 1 if it does not vary."""
+        s = np.nanstd(self.before, axis=0)
+        return np.where(s > 0, s, 1.0)
+
+
+def render_matrix(data: MatrixReport) -> str:
+    """The page as HTML."""
+    sections = [
+        _make_check_section(data),
+        _make_matrix_section(data),
+        make_reading_section(get_paragraphs("matrix.reading"), data.facts),
+    ]
+    return render_page("matrix completion", data, _list_matrix_figures(data), sections)
+
+
+def _list_matrix_figures(data: MatrixReport) -> list[tuple[str, str]]:
+    n, m = data.before.shape
+    missing = int((~data.observed).sum())
+    last = (format_number(missing), f"{'entry' if missing == 1 else 'entries'} completed")
+    errors = _get_errors(data)
+    if errors:
+        share = _rms(errors[data.method]) / max(_rms(errors["column mean"]), 1e-300)
+        last = (f"{100 * share:.0f}%", "of the column means' error (RMSE) remain on hidden entries")
+    return [
+        (format_number(n), "rows"),
+        (format_number(m), "columns"),
+        (format_percent(missing, n * m), "of the entries missing"),
+        last,
+    ]
+
+
+# ---------------------------------------------------------------------------------------- held-out check
+
+
+def _rms(x: Array) -> float:
+    return float(np.sqrt(np.mean(x**2))) if len(x) else math.nan
+
+
+def _get_errors(data: MatrixReport) -> dict[str, Array]:
+    """Errors on hidden entries, in standard deviations of their columns."""
+    held_out = data.held_out
+    if held_out is None:
+        return {}
+    unit = data.scale[held_out.column]
+    return {
+        data.method: (held_out.predicted - held_out.truth) / unit,
+        "column mean": (held_out.baseline - held_out.truth) / unit,
+    }
+
+
+def _make_check_section(data: MatrixReport) -> Section | None:
+    """Errors on hidden entries beside those of column means; None if none were hidden."""
+    held_out, errors = data.held_out, _get_errors(data)
+    if held_out is None:
+        return None
+    rmse = {name: _rms(error) for name, error in errors.items()}
+    highest = max(rmse.values()) or 1.0
+
+    def describe(name: str) -> list[str | Cell]:
+        mean = format_number(float(np.abs(errors[name]).mean()))
+        return [format_number(rmse[name]), mean, bar_cell(100 * rmse[name] / highest)]
+
+    table = make_method_table(
+        "Errors on hidden entries", ["RMSE", "Mean absolute error"], rmse, describe, choose_best=min
+    )
+    verdicts = [_compare_with_column_mean(data, *errors.values()), _judge_deviations(data.method, held_out)]
+    verdicts += [f"{sentence}." for sentence in describe_intervals(data.intervals)]
+    blocks = [table, sentences(verdicts), *_make_column_table(data, held_out)]
+    return make_section("matrix.check", blocks, n=len(held_out.truth))
+
+
+def _compare_with_column_mean(data: MatrixReport, errors: Array, mean_errors: Array) -> str:
+    errors, mean_errors = np.abs(errors), np.abs(mean_errors)
+    wins, losses, p = mcnemar(errors < mean_errors, errors > mean_errors)
+    end = "a difference that chance could make"
+    if p < 0.05:
+        end = f"{data.method if wins > losses else 'the column mean'} is nearer more often"
+    entries = format_count(wins, "hidden entry", "hidden entries")
+    return (
+        f"{data.method} was nearer to the truth on {entries}, the column mean on "
+        f"{format_number(losses)}: {end} ({format_p(p)}, sign test)."
+    )
+
+
+def _judge_deviations(method: str, held_out: HeldOut) -> str:
+    """Whether as many hidden values lie within two standard deviations as should."""
+    n = len(held_out.truth)
+    within = int((np.abs(held_out.predicted - held_out.truth) <= _WITHIN * held_out.std).sum())
+    low, high = wilson_interval(within, n)
+    verdict = "as it should be"
+    if not low <= _EXPECTED <= high:
+        little = "a little " if abs(within / n - _EXPECTED) < 0.03 else ""
+        verdict = f"the standard deviations are {little}too {'small' if high < _EXPECTED else 'large'} here"
+    return (
+        f"{format_percent(within, n)} of the hidden values lie within two standard deviations of what "
+        f"{method} predicts, where {100 * _EXPECTED:.0f}% are expected: {verdict}."
+    )
+
+
+def _make_column_table(data: MatrixReport, held_out: HeldOut) -> list[Markup]:
+    """Errors column by column, in the column's own units; of many columns those with most missing."""
+    n_missing = (~data.observed).sum(axis=0)
+    chosen = np.sort(np.argsort(-n_missing, kind="stable")[:_MAX_COLUMNS]).tolist()
+    rows = []
+    for j in chosen:
+        here = held_out.column == j
+        count = int(here.sum())
+        error = _rms((held_out.predicted - held_out.truth)[here])
+        baseline = _rms((held_out.baseline - held_out.truth)[here])
+        width = min(100 * error / baseline, 100.0) if count and baseline > 0 else 0.0
+        cells: list[str | Cell] = [
+            format_percent(int(n_missing[j]), len(data.before)),
+            format_number(count),
+            best_cell(format_number(error), error < baseline, "better"),
+            format_number(baseline),
+            bar_cell(width),
+        ]
+        rows.append(few_row(Cell(shorten(data.columns[j], 40)), cells, count < _FEW))
+    words = "RMSE in the units of the column."
+    bars = f" The bar is {data.method}'s error as a share of the column mean's; a full one means no gain."
+    few = f" Rows marked few rest on fewer than {_FEW} hidden entries and may be luck."
+    columns: Columns = ["Column", "Missing", "Hidden", data.method, "Column mean", BAR]
+    blocks = [
+        heading("Column by column"),
+        note(
+            words, fill('<span class="wide">{}</span>', bars), few if any(row.css for row in rows) else ""
+        ),
+        make_table("Errors by column", columns, rows, "patterns groups by-column"),
+    ]
+    if len(chosen) < len(data.columns):
+        listed = f"The {len(chosen)} of {len(data.columns)} columns with the most entries missing."
+        blocks.append(note(listed))
+    return blocks
+
+
+def _make_matrix_section(data: MatrixReport) -> Section:
+    """As observed, completed and how uncertain, every column in its own standard deviations."""
+    mean, scale = np.nanmean(data.before, axis=0), data.scale
+    blocks = [math.ceil(n / MAX_SIDE) for n in data.before.shape]
+    rows, columns = (np.arange(0, n, size) for n, size in zip(data.before.shape, blocks, strict=True))
+    maps = {
+        "As observed": (data.before - mean) / scale,
+        "Completed": (data.after - mean) / scale,
+        "Standard deviation": data.std / scale,
+    }
+    maps = {caption: average_blocks(values, rows, columns) for caption, values in maps.items()}
+    deviations = {"Standard deviation": maps.pop("Standard deviation")}
+    averaged = ""
+    if max(blocks) > 1:
+        r, c = format_count(blocks[0], "row"), format_count(blocks[1], "column")
+        averaged = f" Each pixel averages {r} × {c}."
+    panels = [draw_panel("", "the matrix", drawn) for drawn in (maps, deviations)]
+    return make_section("matrix.matrix", [LEGEND, *panels], css="maps", averaged=averaged)

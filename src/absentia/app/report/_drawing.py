@@ -14,8 +14,7 @@ from functools import cache
 
 import numpy as np
 
-from absentia.app.report._format import format_number
-from absentia.app.report._page import Cell, Column, Columns, Row, make_table, note
+from absentia.app.report._page import Cell, Column, Columns, Row, format_number, make_table, note
 from absentia.core import Array
 from absentia.core.svg import Markup, Scale, element, fill, round_step, round_ticks
 

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from absentia.app.report._format import DASH, format_count, format_decimal, format_number, shorten
 from absentia.app.report._page import (
+    DASH,
     Cell,
     Column,
     Section,
     bar_cell,
+    format_count,
+    format_decimal,
+    format_number,
     get_paragraphs,
     get_words,
     make_method_table,
@@ -20,10 +23,11 @@ from absentia.app.report._page import (
     note,
     render_page,
     sentences,
+    shorten,
 )
 from absentia.app.report._sections import (
     FEW_SAMPLES,
-    PredictionStory,
+    PredictionReport,
     make_absence_section,
     make_contribution_section,
     make_coverage_section,
@@ -46,7 +50,7 @@ _SCATTER_KEY = (
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class NumbersStory(PredictionStory):
+class RegressionReport(PredictionReport):
     """What the page about numbers tells, beside what all predictions do.
 
     Parameters
@@ -67,39 +71,37 @@ class NumbersStory(PredictionStory):
     ids: Array
 
 
-def render_numbers(story: NumbersStory) -> str:
+def render_numbers(data: RegressionReport) -> str:
     """The page as HTML."""
     sections = [
-        _make_explained_section(story),
-        _make_scatter_section(story),
-        _make_errors_section(story),
-        make_coverage_section(story, "Intervals", "Mean width"),
-        _make_view_section(story),
-        make_presence_section(story),
-        make_absence_section(story),
-        make_reading_section(get_paragraphs("regression.reading"), story.facts),
+        _make_explained_section(data),
+        _make_scatter_section(data),
+        _make_errors_section(data),
+        make_coverage_section(data, "Intervals", "Mean width"),
+        _make_view_section(data),
+        make_presence_section(data),
+        make_absence_section(data),
+        make_reading_section(get_paragraphs("regression.reading"), data.facts),
     ]
-    return render_page("regression", story, _list_figures(story), sections, sheets=["regression.css"])
+    return render_page("regression", data, _list_figures(data), sections, sheets=["regression.css"])
 
 
-def _list_figures(story: NumbersStory) -> list[tuple[str, str]]:
-    (r2, low, high), rmse, _ = regression.errors(story.truth, story.predicted, story.groups)
-    spread = format_number(float(story.truth.std()))
-    n_views = format_count(story.n_views, "view")
-    n_all = format_number(max(story.n_all, story.n_samples))
+def _list_figures(data: RegressionReport) -> list[tuple[str, str]]:
+    (r2, low, high), rmse, _ = regression.errors(data.truth, data.predicted, data.groups)
+    spread = format_number(float(data.truth.std()))
+    n_views = format_count(data.n_views, "view")
+    n_all = format_number(max(data.n_all, data.n_samples))
     return [
-        (format_decimal(r2), f"R², the share explained in cross-validation by {story.method}"),
+        (format_decimal(r2), f"R², the share explained in cross-validation by {data.method}"),
         (f"{format_decimal(low, 2)} to {format_decimal(high, 2)}", "95% interval of it"),
-        (format_number(rmse), f"root mean squared error; {story.target} has deviation {spread}"),
-        (format_number(story.n_samples), f"samples in {n_views}, of {n_all} that came"),
+        (format_number(rmse), f"root mean squared error; {data.target} has deviation {spread}"),
+        (format_number(data.n_samples), f"samples in {n_views}, of {n_all} that came"),
     ]
 
 
-def _make_explained_section(story: NumbersStory) -> Section:
+def _make_explained_section(data: RegressionReport) -> Section:
     """R², RMSE and MAE of each method."""
-    scores = {
-        name: regression.errors(story.truth, p, story.groups) for name, p in story.predictions.items()
-    }
+    scores = {name: regression.errors(data.truth, p, data.groups) for name, p in data.predictions.items()}
 
     def describe(name: str) -> list[str | Cell]:
         (value, low, high), rmse, mae = scores[name]
@@ -118,45 +120,45 @@ def _make_explained_section(story: NumbersStory) -> Section:
         describe,
         file="explained",
     )
-    target = shorten(story.target, 40)
+    target = shorten(data.target, 40)
     words = note(get_words("regression.explained.errors", target=target))
-    verdicts = sentences(_compare_with_baselines(story))
+    verdicts = sentences(_compare_with_baselines(data))
     return make_section("regression.explained", [table, words, verdicts], target=target)
 
 
-def _compare_with_baselines(story: NumbersStory) -> Iterator[str]:
+def _compare_with_baselines(data: RegressionReport) -> Iterator[str]:
     """The method against each baseline, sample by sample."""
-    predicted = story.predicted
-    for name, baseline in list(story.predictions.items())[1:]:
-        value, low, high = regression.explained_more(story.truth, predicted, baseline, story.groups)
+    predicted = data.predicted
+    for name, baseline in list(data.predictions.items())[1:]:
+        value, low, high = regression.explained_more(data.truth, predicted, baseline, data.groups)
         end = "chance could make that" if low <= 0 <= high else "more than chance would make"
         yield (
-            f"{story.method} explains {format_decimal(abs(value))} {'more' if value >= 0 else 'less'} than "
+            f"{data.method} explains {format_decimal(abs(value))} {'more' if value >= 0 else 'less'} than "
             f"{name} (95% interval {format_decimal(low)} to {format_decimal(high)}): {end}."
         )
 
 
-def _make_scatter_section(story: NumbersStory) -> Section:
+def _make_scatter_section(data: RegressionReport) -> Section:
     """Predicted against true numbers, samples with every view apart from those that lack some."""
-    complete = story.observed.all(axis=1)
-    every = math.ceil(story.n_samples / _MAX_DOTS)
-    shown = np.arange(story.n_samples) % every == 0
+    complete = data.observed.all(axis=1)
+    every = math.ceil(data.n_samples / _MAX_DOTS)
+    shown = np.arange(data.n_samples) % every == 0
     blocks = [
         fill(_SCATTER_KEY, int((shown & complete).sum()), int((shown & ~complete).sum())),
-        make_scrollable(_draw_scatter(story, shown), "Predicted against true"),
+        make_scrollable(_draw_scatter(data, shown), "Predicted against true"),
     ]
     if every > 1:
-        left_out = story.n_samples - int(shown.sum())
-        words = f"{left_out} of {story.n_samples} samples are not drawn: one of every {every} is."
+        left_out = data.n_samples - int(shown.sum())
+        words = f"{left_out} of {data.n_samples} samples are not drawn: one of every {every} is."
         blocks.append(note(words))
-    return make_section("regression.scatter", blocks, method=story.method)
+    return make_section("regression.scatter", blocks, method=data.method)
 
 
-def _draw_scatter(story: NumbersStory, shown: Array) -> Markup:
+def _draw_scatter(data: RegressionReport, shown: Array) -> Markup:
     """One scale for both axes; samples that lack views are hollow."""
-    complete = np.asarray(story.observed.all(axis=1))
-    predicted, target = story.predicted, shorten(story.target, 40)
-    ends = widen([*story.truth.tolist(), *predicted.tolist()], 0.04)
+    complete = np.asarray(data.observed.all(axis=1))
+    predicted, target = data.predicted, shorten(data.target, 40)
+    ends = widen([*data.truth.tolist(), *predicted.tolist()], 0.04)
     frame = Frame.make((520, 520), ends, ends, (76.0, 16.0, 14.0, 54.0))
     ticks = {tick: f"{tick:g}".replace("-", "−") for tick in round_ticks(*ends)}
     axes = frame.axes(ticks, ticks, f"true {target}", "predicted", 16)
@@ -164,12 +166,12 @@ def _draw_scatter(story: NumbersStory, shown: Array) -> Markup:
     for members, css, colour, radius in ((complete, None, "c0", 3.4), (~complete, "part", "c1", 3.2)):
         dots = []
         for i in np.flatnonzero(shown & members).tolist():
-            true, value = float(story.truth[i]), float(predicted[i])
+            true, value = float(data.truth[i]), float(predicted[i])
             numbers = f"{format_number(true)}, predicted {format_number(value)}"
-            title = element("title", f"{shorten(str(story.ids[i]), 40)}: {numbers}")
+            title = element("title", f"{shorten(str(data.ids[i]), 40)}: {numbers}")
             dots.append(element("circle", title, cx=frame.x(true), cy=frame.y(value), r=radius))
         groups.append(element("g", *dots, class_=css, style=f"color:var(--{colour})"))
-    label = f"Predicted against true {target} of {story.n_samples} samples"
+    label = f"Predicted against true {target} of {data.n_samples} samples"
     return frame.draw(axes, frame.diagonal(), *groups, label=label, class_="chart scatter")
 
 
@@ -177,33 +179,33 @@ def _rmse(truth: Array, predicted: Array) -> float:
     return float(np.sqrt(np.mean((truth - predicted) ** 2)))
 
 
-def _make_errors_section(story: NumbersStory) -> Section:
+def _make_errors_section(data: RegressionReport) -> Section:
     """RMSE by missing pattern."""
 
     def describe(members: Array) -> tuple[list[str], bool]:
-        errors = [_rmse(story.truth[members], p[members]) for p in story.predictions.values()]
+        errors = [_rmse(data.truth[members], p[members]) for p in data.predictions.values()]
         return [format_number(error) for error in errors], members.sum() < FEW_SAMPLES
 
     return make_patterns_section(
-        story,
+        data,
         "Root mean squared error among samples that have the same views; less is better.",
-        [*story.predictions],
+        [*data.predictions],
         describe,
         f"Rows marked few have fewer than {FEW_SAMPLES} samples; read no ranking into them.",
     )
 
 
-def _make_view_section(story: NumbersStory) -> Section:
+def _make_view_section(data: RegressionReport) -> Section:
     """How much larger the error becomes where each view is hidden."""
 
     def compare(v: int, has: Array) -> tuple[list[str], float]:
-        before = _rmse(story.truth[has], story.predicted[has])
-        after = _rmse(story.truth[has], story.without[has, v])
+        before = _rmse(data.truth[has], data.predicted[has])
+        after = _rmse(data.truth[has], data.without[has, v])
         rise = format_decimal(100 * (after / before - 1), 1, "+") + "%" if before > 0 else DASH
         return [format_number(before), format_number(after), rise], after - before
 
     return make_contribution_section(
-        story,
+        data,
         ["RMSE with it", Column("without it", full="RMSE without it"), "Change"],
         compare,
         did="predicted",

@@ -6,17 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from absentia.app.report._format import (
-    DASH,
-    format_count,
-    format_number,
-    format_p_cell,
-    format_percent,
-    shorten,
-)
 from absentia.app.report._page import (
     BAR,
-    Cell,
+    DASH,
     Cells,
     Column,
     Columns,
@@ -25,6 +17,10 @@ from absentia.app.report._page import (
     bar_cell,
     definitions,
     few_row,
+    format_count,
+    format_number,
+    format_p_cell,
+    format_percent,
     get_paragraphs,
     get_words,
     heading,
@@ -35,10 +31,12 @@ from absentia.app.report._page import (
     note,
     pattern_cell,
     sentences,
+    shorten,
 )
 from absentia.core import Array
 from absentia.core.linalg import invert_permutation
 from absentia.core.svg import Markup, draw_runs, fill
+from absentia.data import name_pattern
 from absentia.methods.inspection import Absence
 from absentia.methods.prediction import Regions
 
@@ -48,9 +46,8 @@ FEW_NOTE = (
     f"{100 // FEW_SAMPLES} points and more, so read no ranking into them."
 )
 _MAX_PATTERNS = 8  # rows of a table; other patterns are taken together
-_NAMES_PER_PATTERN = 5
+_PATTERN_LENGTH = 120  # characters
 _NAME_LENGTH = 28
-_ROOM = 80  # characters; of longer names fewer are given
 _LEGEND = Markup(
     '<p class="legend"><span><i class="key present"></i>observed</span> '
     '<span><i class="key absent"></i>absent</span></p>'
@@ -58,7 +55,7 @@ _LEGEND = Markup(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PredictionStory:
+class PredictionReport:
     """What the reports of classes, numbers and survival have in common.
 
     Parameters
@@ -138,20 +135,6 @@ def _find_patterns(observed: Array) -> _Patterns:
     return _Patterns(masks[order], counts[order], invert_permutation(order)[member.ravel()])
 
 
-def _describe_pattern(mask: Array, names: Sequence[str]) -> str:
-    """In words: ``every view``, ``only a``, ``without a, b and 3 more``."""
-    if mask.all():
-        return "every view"
-    if not mask.any():
-        return "no view at all"
-    if mask.sum() == 1:
-        return f"only {shorten(names[int(np.argmax(mask))], _NAME_LENGTH)}"
-    absent = [shorten(names[v], _NAME_LENGTH) for v in np.flatnonzero(~mask).tolist()]
-    limit = _NAMES_PER_PATTERN if sum(map(len, absent[:_NAMES_PER_PATTERN])) <= _ROOM else 2
-    more = f" and {format_number(len(absent) - limit)} more" if len(absent) > limit else ""
-    return f"without {', '.join(absent[:limit])}{more}"
-
-
 def describe_dots(names: Sequence[str]) -> str:
     """Which view each dot of a pattern is, for the note below a table."""
     listed = ", ".join(shorten(name, _NAME_LENGTH) for name in names)
@@ -161,19 +144,19 @@ def describe_dots(names: Sequence[str]) -> str:
 # ------------------------------------------------------------------------------------------------ presence
 
 
-def make_presence_section(story: Any) -> Section:
+def make_presence_section(data: Any) -> Section:
     """A strip for each view over the samples sorted by pattern, and the most frequent patterns.
 
-    `story` has `names` of V views and `observed` (n, V).
+    `report` has `names` of V views and `observed` (n, V).
     """
-    patterns = _find_patterns(story.observed)
-    observed = story.observed[np.argsort(patterns.rank, kind="stable")]
+    patterns = _find_patterns(data.observed)
+    observed = data.observed[np.argsort(patterns.rank, kind="stable")]
     complete = bool(observed.all())
-    strips = [_draw_strip(name, seen) for name, seen in zip(story.names, observed.T, strict=True)]
+    strips = [_draw_strip(name, seen) for name, seen in zip(data.names, observed.T, strict=True)]
     blocks = [_LEGEND, fill('<div class="strips">{}</div>', strips)]
     if not complete:
         words = f"{_describe_rest(patterns)}Dots stand for the views in the order of the strips above."
-        table = _make_presence_table(patterns, story.names)
+        table = _make_presence_table(patterns, data.names)
         blocks += [heading("Most frequent patterns"), table, note(words)]
     lead = get_words(f"all.presence.{'complete' if complete else 'lead'}")
     return make_section("all.presence", blocks, lead=lead)
@@ -197,7 +180,7 @@ def _make_presence_table(patterns: _Patterns, names: Sequence[str]) -> Markup:
     for p in patterns.most_frequent:
         count, mask = int(patterns.counts[p]), patterns.masks[p]
         share = format_percent(count, len(patterns.rank))
-        words = _describe_pattern(mask, names)
+        words = shorten(name_pattern(mask, names), _PATTERN_LENGTH)
         rows.append((Row([pattern_cell(mask.tolist()), words, format_number(count), share]), count))
     return make_bar_table(
         "Missing patterns", ["Views", "Pattern", "Samples", "Share"], rows, "patterns", head=1
@@ -213,9 +196,9 @@ def _describe_rest(patterns: _Patterns) -> str:
     return f"… and {format_count(more, 'more pattern')}, with {format_count(samples, 'sample')}{between}. "
 
 
-def make_absence_section(story: PredictionStory) -> Section | None:
+def make_absence_section(data: PredictionReport) -> Section | None:
     """From what it can be told who lacks a view, and what that means for the model; None: from nothing."""
-    why = story.absence
+    why = data.absence
     if why is None or not why.sentences:
         return None
     rows = []
@@ -248,24 +231,23 @@ _Describe = Callable[[Array], tuple[Cells, bool]]
 
 
 def make_patterns_section(
-    story: PredictionStory, lead: str, columns: Columns, describe: _Describe, few_words: str
+    data: PredictionReport, lead: str, columns: Columns, describe: _Describe, few_words: str
 ) -> Section:
     """A row for samples that have the same views; `few_words` are said where a row is marked few."""
-    rows = list(_list_pattern_rows(story, describe))
+    rows = list(_list_pattern_rows(data, describe))
     heads = ["Views", "Pattern", "Samples", *columns]
     table = make_table("Scores by missing pattern", heads, rows, "patterns groups", head=1)
     few = f"{few_words} " if any(row.css for row in rows) else ""
-    blocks = [table, note(f"{few}{describe_dots(story.names)}")]
+    blocks = [table, note(f"{few}{describe_dots(data.names)}")]
     return make_section("all.by-pattern", blocks, lead=lead)
 
 
-def _list_pattern_rows(story: PredictionStory, describe: _Describe) -> Iterator[Row]:
+def _list_pattern_rows(data: PredictionReport, describe: _Describe) -> Iterator[Row]:
     """The most frequent patterns, and all others, who have nothing in common, in the last row."""
-    patterns = _find_patterns(story.observed)
+    patterns = _find_patterns(data.observed)
     listed = patterns.most_frequent
     groups = [
-        (_describe_pattern(patterns.masks[p], story.names), patterns.masks[p], patterns.rank == p)
-        for p in listed
+        (name_pattern(patterns.masks[p], data.names), patterns.masks[p], patterns.rank == p) for p in listed
     ]
     others = ~np.isin(patterns.rank, listed)
     if others.any():
@@ -274,18 +256,18 @@ def _list_pattern_rows(story: PredictionStory, describe: _Describe) -> Iterator[
     for words, mask, members in groups:
         cells, few = describe(members)
         count, dots = format_number(int(members.sum())), pattern_cell(mask.tolist())
-        yield few_row(Cell(words, value=words), [count, *cells], few, before=[dots])
+        yield few_row(name_cell(words, _PATTERN_LENGTH), [count, *cells], few, before=[dots])
 
 
-def make_coverage_section(story: PredictionStory, region: str, size: str) -> Section | None:
+def make_coverage_section(data: PredictionReport, region: str, size: str) -> Section | None:
     """Coverage promised and reached by samples with the same views; `region` and `size` are words."""
-    if not story.regions:
+    if not data.regions:
         return None
-    promised = f"{100 * story.regions['pattern'].promised:g}%"
+    promised = f"{100 * data.regions['pattern'].promised:g}%"
 
     def describe(members: Array) -> tuple[list[str], bool]:
         cells = [promised]
-        for regions in (story.regions["pattern"], story.regions["none"]):
+        for regions in (data.regions["pattern"], data.regions["none"]):
             reached, low, high = (100 * share for share in regions.measure_coverage(members))
             mean = format_number(float(regions.size[members].mean()))
             cells += [f"{reached:.1f}%", f"{low:.0f} to {high:.0f}%", mean]
@@ -296,17 +278,17 @@ def make_coverage_section(story: PredictionStory, region: str, size: str) -> Sec
         for kind in ("by pattern", "plain")
         for name in ("Reached", "95% interval", size)
     ]
-    total = describe(np.ones(story.n_samples, bool))[0]
+    total = describe(np.ones(data.n_samples, bool))[0]
     table = make_table(
         "Coverage by missing pattern",
         ["Views", "Pattern", "Samples", "Promised", *columns],
-        list(_list_pattern_rows(story, describe)),
+        list(_list_pattern_rows(data, describe)),
         "patterns groups",
         head=1,
-        footer=Row(["", "all samples", format_number(story.n_samples), *total]),
+        footer=Row(["", "all samples", format_number(data.n_samples), *total]),
     )
     dash = "A dash: some have no end, for want of samples. " if DASH in "".join(total) else ""
-    words = f"{dash}{get_words('all.coverage.words')} {describe_dots(story.names)}"
+    words = f"{dash}{get_words('all.coverage.words')} {describe_dots(data.names)}"
     return make_section("all.coverage", [table, note(words)], region=region, promised=promised)
 
 
@@ -314,7 +296,7 @@ def make_coverage_section(story: PredictionStory, region: str, size: str) -> Sec
 
 
 def make_contribution_section(
-    story: PredictionStory,
+    data: PredictionReport,
     columns: Columns,
     compare: Callable[[int, Array], tuple[Sequence[str], float]],
     **words: str,
@@ -325,17 +307,17 @@ def make_contribution_section(
     The `words` say what the models ``did``, by which ``effect`` a view that counts is known, what the
     ``loss`` is and what is predicted by ``default``.
     """
-    single = story.observed.sum(axis=1) == 1
+    single = data.observed.sum(axis=1) == 1
     rows = []
-    for v, has in enumerate(story.observed.T):
+    for v, has in enumerate(data.observed.T):
         if has.any():
             cells, size = compare(v, has)
             counts = [format_number(int(has.sum())), format_number(int((has & single).sum()))]
-            row = few_row(name_cell(story.names[v]), [*counts, *cells], bool(has.sum() < FEW_SAMPLES))
+            row = few_row(name_cell(data.names[v]), [*counts, *cells], bool(has.sum() < FEW_SAMPLES))
             rows.append((row, size))
     heads = ["View", "Samples with it", Column("as their only view", full="As their only view"), *columns]
     table = make_bar_table("Contribution of each view", heads, rows, "patterns worth")
-    return make_section("all.contribution", [table], method=story.method, **words)
+    return make_section("all.contribution", [table], method=data.method, **words)
 
 
 # ------------------------------------------------------------------------------------------------ reading

@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from absentia import experiment
-from absentia.app.report._format import DASH, format_count, format_decimal, format_number, format_p, shorten
 from absentia.app.report._page import (
+    DASH,
     Cell,
     Row,
     Section,
     bar_cell,
+    format_count,
+    format_decimal,
+    format_number,
+    format_p,
     get_paragraphs,
     make_method_table,
     make_scrollable,
@@ -20,10 +24,11 @@ from absentia.app.report._page import (
     make_table,
     render_page,
     sentences,
+    shorten,
     swatch_cell,
 )
 from absentia.app.report._sections import (
-    PredictionStory,
+    PredictionReport,
     make_absence_section,
     make_coverage_section,
     make_patterns_section,
@@ -42,7 +47,7 @@ _MAX_MARKS = 120
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SurvivalStory(PredictionStory):
+class SurvivalReport(PredictionReport):
     """What the page about times and events tells, beside what all predictions do.
 
     Parameters
@@ -68,39 +73,39 @@ class SurvivalStory(PredictionStory):
         return Survival(self.time, self.event.astype(bool))
 
 
-def render_survival(story: SurvivalStory) -> str:
+def render_survival(data: SurvivalReport) -> str:
     """The page as HTML."""
     sections = [
-        _make_concordance_section(story),
-        _make_curves_section(story),
-        _make_events_section(story),
-        make_coverage_section(story, "Times before which no event is expected", "Mean time"),
-        _make_weights_section(story),
-        make_presence_section(story),
-        make_absence_section(story),
-        make_reading_section(get_paragraphs("survival.reading"), story.facts),
+        _make_concordance_section(data),
+        _make_curves_section(data),
+        _make_events_section(data),
+        make_coverage_section(data, "Times before which no event is expected", "Mean time"),
+        _make_weights_section(data),
+        make_presence_section(data),
+        make_absence_section(data),
+        make_reading_section(get_paragraphs("survival.reading"), data.facts),
     ]
-    return render_page("survival", story, _list_figures(story), sections, sheets=["survival.css"])
+    return render_page("survival", data, _list_figures(data), sections, sheets=["survival.css"])
 
 
-def _list_figures(story: SurvivalStory) -> list[tuple[str, str]]:
-    risk = story.predicted
-    value, low, high = experiment.concordance(story.target, risk, story.fold, story.groups)
-    n_all = format_number(max(story.n_all, story.n_samples))
-    n_views = format_count(story.n_views, "view")
+def _list_figures(data: SurvivalReport) -> list[tuple[str, str]]:
+    risk = data.predicted
+    value, low, high = experiment.concordance(data.target, risk, data.fold, data.groups)
+    n_all = format_number(max(data.n_all, data.n_samples))
+    n_views = format_count(data.n_views, "view")
     return [
-        (f"{value:.3f}", f"concordance in cross-validation with {story.method}"),
+        (f"{value:.3f}", f"concordance in cross-validation with {data.method}"),
         (f"{low:.2f} to {high:.2f}", "95% interval; 0.5 is chance"),
-        (format_number(story.n_samples), f"samples, of {n_all}"),
-        (format_number(int(story.event.sum())), f"events, seen in {n_views}"),
+        (format_number(data.n_samples), f"samples, of {n_all}"),
+        (format_number(int(data.event.sum())), f"events, seen in {n_views}"),
     ]
 
 
-def _make_concordance_section(story: SurvivalStory) -> Section:
+def _make_concordance_section(data: SurvivalReport) -> Section:
     """The concordance index of each method."""
     scores = {
-        name: experiment.concordance(story.target, risk, story.fold, story.groups)
-        for name, risk in story.predictions.items()
+        name: experiment.concordance(data.target, risk, data.fold, data.groups)
+        for name, risk in data.predictions.items()
     }
 
     def describe(name: str) -> list[str | Cell]:
@@ -110,19 +115,19 @@ def _make_concordance_section(story: SurvivalStory) -> Section:
 
     values = {name: score.value for name, score in scores.items()}
     table = make_method_table("Concordance", ["Concordance", "95% interval"], values, describe)
-    verdicts = sentences(_compare_with_baselines(story))
+    verdicts = sentences(_compare_with_baselines(data))
     return make_section("survival.concordance", [table, verdicts])
 
 
-def _compare_with_baselines(story: SurvivalStory) -> Iterator[str]:
+def _compare_with_baselines(data: SurvivalReport) -> Iterator[str]:
     """The method against each baseline, pair by pair."""
-    risk = story.predicted
-    for name, baseline in list(story.predictions.items())[1:]:
-        given = (story.target, risk, baseline, story.fold, story.groups)
+    risk = data.predicted
+    for name, baseline in list(data.predictions.items())[1:]:
+        given = (data.target, risk, baseline, data.fold, data.groups)
         value, low, high = experiment.concordance_gain(*given)
         end = "a difference that chance could make" if low <= 0 <= high else "more than chance would make"
         yield (
-            f"{story.method} is {abs(value):.3f} {'above' if value >= 0 else 'below'} {name} (95% interval "
+            f"{data.method} is {abs(value):.3f} {'above' if value >= 0 else 'below'} {name} (95% interval "
             f"{format_decimal(low, sign='+')} to {format_decimal(high, sign='+')}): {end}."
         )
 
@@ -141,9 +146,9 @@ def _find_risk_groups(risk: Array, fold: Array) -> Array:
     return group
 
 
-def _make_curves_section(story: SurvivalStory) -> Section:
+def _make_curves_section(data: SurvivalReport) -> Section:
     """Kaplan-Meier curves of thirds of the samples by predicted risk, the highest first."""
-    y, group = story.target, _find_risk_groups(story.predicted, story.fold)
+    y, group = data.target, _find_risk_groups(data.predicted, data.fold)
     present = [k for k in reversed(range(len(_GROUPS))) if (group == k).any()]
     verdict = "All samples are in one group: their risks are equal."
     if len(present) > 1:
@@ -157,7 +162,7 @@ def _make_curves_section(story: SurvivalStory) -> Section:
     label = f"Share without event over time by predicted risk. {verdict}"
     curves = {k: Survival(y.time[group == k], y.event[group == k]) for k in present}
     blocks = [
-        make_scrollable(_draw_curves(curves, story.unit, label), "Kaplan-Meier curves"),
+        make_scrollable(_draw_curves(curves, data.unit, label), "Kaplan-Meier curves"),
         make_table(
             "Groups by predicted risk", ["Group", "Samples", "Events"], rows, "traces", file="risk groups"
         ),
@@ -216,35 +221,35 @@ def _draw_curve(frame: Frame, y: Survival) -> list[Markup]:
 # ------------------------------------------------------------------------------------------- for whom
 
 
-def _make_events_section(story: SurvivalStory) -> Section:
+def _make_events_section(data: SurvivalReport) -> Section:
     """Concordance by missing pattern."""
 
     def describe(members: Array) -> tuple[list[str], bool]:
-        y = Survival(story.time[members], story.target.event[members])
+        y = Survival(data.time[members], data.target.event[members])
         n_events = int(y.event.sum())
         cells = [format_number(n_events)]
-        for risk in story.predictions.values():
+        for risk in data.predictions.values():
             try:
-                score = experiment.concordance(y, risk[members], story.fold[members]).value
+                score = experiment.concordance(y, risk[members], data.fold[members]).value
                 cells.append(f"{score:.2f}")
             except ValueError:  # nobody to compare
                 cells.append(DASH)
         return cells, n_events < _FEW_EVENTS
 
     return make_patterns_section(
-        story,
+        data,
         "Concordance among samples that have the same views.",
-        ["Events", *story.predictions],
+        ["Events", *data.predictions],
         describe,
         f"Rows marked few have fewer than {_FEW_EVENTS} events; read no ranking into them.",
     )
 
 
-def _make_weights_section(story: SurvivalStory) -> Section | None:
+def _make_weights_section(data: SurvivalReport) -> Section | None:
     """Weight and concordance of each view's own model, where the method has them."""
-    if not story.views:
+    if not data.views:
         return None
-    rows = [Row([shorten(name, 40), *cells]) for name, cells in story.views.items()]
+    rows = [Row([shorten(name, 40), *cells]) for name, cells in data.views.items()]
     table = make_table(
         "Weights of views", ["View", "Weight", "Concordance alone"], rows, "traces", file="views"
     )

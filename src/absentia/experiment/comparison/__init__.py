@@ -4,7 +4,11 @@ numbers support.
 
 from absentia.experiment.comparison._data import TaskData, make_covariates, make_task_data
 from absentia.experiment.comparison._design import Design, choose_methods
-from absentia.experiment.comparison._recommendation import format_seconds
-from absentia.experiment.comparison._size import MAX_COMPARED, draw_compared
-from absentia.experiment.comparison._study import Outstanding, Study, open_study
+from absentia.experiment.comparison._study import (
+    MAX_COMPARED,
+    Outstanding,
+    Study,
+    draw_compared,
+    open_study,
+)
 from absentia.experiment.comparison._trial import fit_to_all, learn_all, predict_samples

@@ -1,24 +1,50 @@
-"""Which method to take, in sentences that the table supports, and how to use the method.
+r"""Which method to take, in sentences that the table supports, and how to use the method.
 
 What is shown and what to do are two things.  A method is *shown* to be better than the simplest one by the
 corrected resampled t test, after Holm's correction for all that were tried; one that never failed is a
 winner.  *Recommended* is the method that is expected to lose least on new samples: of the largest expected
-score (:mod:`._expectation`), which may well not be shown.  Of those within the region of equivalence of
+score, which may well not be shown.  Of those within the region of equivalence of
 it, that is the default if it is one of them, else the cheapest.
+
+What is to be expected of methods, given all records and what was known of them before.
+
+Of a comparison on a few hundred samples most differences could be chance, and still one method has to be
+taken.  The one that is expected to lose least against the best is the one of the largest expected score,
+and expected scores are drawn from what was measured towards what methods did on other cohorts.
+
+Model: :math:`d` are the differences of :math:`m` methods from the simplest one in the main metric, on new
+samples of the same kind.  What was measured, :math:`\bar d`, is around it as folds scatter,
+
+.. math:: d \sim N(\mu, P), \qquad \bar d \mid d \sim N(d, N), \qquad
+          E[d \mid \bar d] = \mu + P (P + N)^{-1} (\bar d - \mu), \qquad
+          Cov[d \mid \bar d] = P - P (P + N)^{-1} P
+
+* :math:`N`: each method's variance is that of the corrected resampled t test, which has room for what folds
+  share, times :math:`(J - 1) / (J - 3)` of :math:`J` folds, the variance of its Student distribution.
+  Variances are averaged with their mean over methods, which counts as :data:`_POOLED` more folds: a few
+  differences that happen to be equal are no certainty.  Correlations of the folds that all methods had
+  are drawn towards one half, as :math:`m` more folds would draw them.
+* :math:`\mu, P`: the table :data:`PRIORS`, for methods that it has; others of the same kind get its mean
+  over methods and the spread of all.  Where there is no table (other tasks and metrics) differences are
+  around zero, as wide as those that were measured.  Any two are correlated by one half: they share what
+  the simplest method does, which is so where all methods vary alike.
+
+A method that was measured on less than two folds with the simplest is as expected before.
 """
 
 import math
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
 
-from sklearn.pipeline import Pipeline
+import numpy as np
+from scipy.stats import norm
 
+from absentia.core import Array, format_seconds, list_some
+from absentia.data import statistics
 from absentia.experiment.comparison._data import TaskData
-from absentia.experiment.comparison._design import make_plan
 from absentia.experiment.results import Difference, Expectation, MethodRow, Recommendation
-from absentia.kernels import AdjustViews, ViewKernels
-from absentia.methods.prediction import PerLabel
 from absentia.tasks import Metric
 
 _SIGNIFICANCE = 0.05
@@ -191,7 +217,7 @@ def _details(evidence: Evidence, best: str, recommended: str) -> Iterator[str]:
     yield from _costs(evidence, recommended)
     broken = [row.method for row in evidence.rows if row.failed]
     if broken:
-        yield f"Failed at least once: {_listed(broken)}; the table says why."
+        yield f"Failed at least once: {list_some(broken, _MAX_NAMED)}; the table says why."
 
 
 def _alternatives(evidence: Evidence, recommended: str) -> Iterator[str]:
@@ -228,20 +254,20 @@ def _groups(evidence: Evidence, recommended: str) -> Iterator[str]:
     ]
     worse = [one.method for one in evidence.differences if _is_worse(one)]
     also = "Also shown" if recommended in evidence.winners else "Shown"
-    said = {
+    groups = {
         f"{also} to be better than {evidence.simplest}": evidence.winners,
         f"Shown to be better than {evidence.simplest}, but failed at times": [
             method for method in evidence.better if method not in evidence.winners
         ],
         f"Shown to be worse than {evidence.simplest}": worse,
     }
-    for words, methods in said.items():
+    for words, methods in groups.items():
         others = [method for method in methods if method != recommended and method not in same]
         if others:
-            yield f"{words}: {_listed(others)}."
+            yield f"{words}: {list_some(others, _MAX_NAMED)}."
     if same:
         words = f"Practically the same as {evidence.simplest}, with a probability above"
-        yield f"{words} {_SAME_PROBABILITY:.0%}: {_listed(same)}."
+        yield f"{words} {_SAME_PROBABILITY:.0%}: {list_some(same, _MAX_NAMED)}."
 
 
 def _costs(evidence: Evidence, recommended: str) -> Iterator[str]:
@@ -272,19 +298,12 @@ def _level(evidence: Evidence, method: str) -> str:
 
 def _sure(evidence: Evidence, one: Difference) -> str:
     """How sure a difference is: its interval, if there is one, and p."""
-    factor, form = (100, ".1f") if evidence.metric.share else (1, ".3g")
-    span = f"95% interval {factor * one.low:{form}} to {factor * one.high:{form}}, "
+    span = f"95% interval {evidence.metric.format_ends(one.low, one.high)}, "
     return f"{span if math.isfinite(one.low) else ''}{_format_p(one.adjusted)} after correction"
 
 
 def _format_p(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}" if p < 0.995 else "p = 1"
-
-
-def format_seconds(seconds: float) -> str:
-    if seconds < 1:
-        return f"{seconds:.2g} s"
-    return f"{seconds:.3g} s" if seconds < 120 else f"{seconds / 60:.3g} min"
 
 
 def _size(megabytes: float) -> str:
@@ -293,15 +312,7 @@ def _size(megabytes: float) -> str:
     return f"{megabytes:.0f} MB" if megabytes < 1000 else f"{megabytes / 1024:.1f} GB"
 
 
-def _listed(names: Sequence[str]) -> str:
-    some = ", ".join(names[:_MAX_NAMED])
-    return f"{some} and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else some
-
-
 # ------------------------------------------------------------------------------- how to use a method
-
-#: What does not come from absentia.
-_OTHER_HOMES = {"make_pipeline": "sklearn.pipeline"}
 
 
 def write_command(name: str, data: TaskData, call: str = "") -> str:
@@ -318,85 +329,138 @@ def write_command(name: str, data: TaskData, call: str = "") -> str:
     return f"absentia fit {call} --method {name} -o model.absentia"
 
 
-def write_script(name: str, data: TaskData) -> str:
-    """Some lines of Python that use a method."""
-    samples = "views" if data.has_features else "kernels"
-    reading = f'{samples} = absentia.read("DATA")  # a folder of tables, or a file'
-    reading += ", with a view called covariates" if data.covariates is not None else ""
+def write_script(recommended: str, data: TaskData, folder: Path | None) -> str:
+    """Lines of Python that use the recommended method; without a folder `comparison` is that at hand."""
+    opened = "comparison" if folder is None else f"absentia.open_comparison({str(folder)!r})"
+    lines = [] if folder is None else ["import absentia", ""]
     if data.kind == "completion":
-        lines = [f"kernels = {data.kernel!r}.fit_transform(views)"] if data.has_features else []
-        lines += [f"completed = {data.task.find(name).make()!r}.fit_transform(kernels)"]
-        writing = 'absentia.write("completed.npz", completed)'
-        return "\n".join([*_imports(lines), reading, *lines, writing])
-    lines = [f"model = {_write_model(name, data)}"]
-    several = data.kind == "labels"
-    fitting = [f"model.fit({samples}, {'Y' if several else 'y'})", *_write_decision(lines[0], data)]
-    fitting += [f"model.predict{'_proba' if several else ''}(views[:5])"] if data.has_features else []
-    targets = _TARGETS.get(data.kind, _TARGETS["classes"])
-    labels = [line.replace("SAMPLES", samples) for line in targets]
-    if data.data.groups is not None:
-        groups = 'pd.read_csv("GROUPS.csv", index_col=0)["GROUP"]'
-        labels += [
-            f"{samples} = {samples}.with_groups({groups})  # who never stands on both sides of a split"
-        ]
-    return "\n".join(["import pandas as pd", *_imports(lines), reading, *labels, *lines, *fitting])
+        lines += [f"comparison = {opened}"] if folder is not None else []
+        completed = "comparison.best_estimator().transform(comparison.study.data.kernels)"
+        return "\n".join([*lines, f"completed = {completed}  # with {recommended}"])
+    beside = ", with a view called covariates" if data.covariates is not None else ""
+    lines += [f"model = {opened}.best_estimator()  # {recommended}, fitted to all samples"]
+    return "\n".join([*lines, f'model.predict(absentia.read("NEW"))  # new samples{beside}'])
 
 
-def _write_decision(model: str, data: TaskData) -> list[str]:
-    """Lines that make a fitted model decide as it did in the comparison."""
-    by_itself = (
-        "AutoClassifier(" in model and isinstance(data.decision, str) and data.decision == "balanced"
-    )
-    if data.kind != "classes" or by_itself:
-        return []
-    classifier = "model[-1]" if "make_pipeline(" in model else "model"
-    if isinstance(data.decision, str):
-        return [f"{classifier}.set_decision({data.decision!r})"]
-    return [
-        'costs = pd.read_csv("COSTS.csv", index_col=0)  # of mistakes, true classes in rows',
-        f"{classifier}.set_decision(costs)",
-    ]
+# ----------------------------------------------------------------------------------------- what to expect
+
+_SHARED = 0.5  # correlation of two methods' differences from a third, where all vary alike
+_POOLED = 5  # folds that the mean variance over methods counts for
+_MIN_FOLDS = 4  # below, a Student distribution has no variance
+
+#: Differences from the simplest method by repeat and fold.
+_Folds = Mapping[tuple[int, int], float]
+#: Mean and standard deviation of methods' differences from the simplest one.
+_Prior = Mapping[str, tuple[float, float]]
 
 
-#: Labels out of a table, in the order of the samples.
-_TARGETS = {
-    "classes": (
-        'y = pd.read_csv("LABELS.csv", index_col=0)["COLUMN"].dropna()',
-        'SAMPLES, y = SAMPLES.align(y, missing="drop")  # by id',
-    ),
-    "survival": (
-        'y = pd.read_csv("LABELS.csv", index_col=0)[["TIME", "EVENT"]].dropna()',
-        'SAMPLES, _ = SAMPLES.align(y["TIME"], missing="drop")  # by id',
-        "y = y.loc[SAMPLES.ids].to_numpy()",
-    ),
-    "labels": (
-        'Y = pd.read_csv("LABELS.csv", index_col=0)  # 1, 0 or empty, a column per label',
-        "Y = Y.reindex(SAMPLES.ids).to_numpy()",
-    ),
+class _Measured(NamedTuple):
+    """Mean differences of m methods from the simplest, (m,), and the covariance of their errors, (m, m)."""
+
+    methods: tuple[str, ...]
+    means: Array
+    covariance: Array
+
+
+def expect_differences(
+    folds: Mapping[str, _Folds], share: float, equivalence: float, prior: _Prior | None = None
+) -> dict[str, Expectation]:
+    """What to expect of each method, as a difference from the simplest one; positive is better.
+
+    Parameters
+    ----------
+    folds : mapping of method to mapping of (repeat, fold) to float
+        Differences from the simplest on the folds that both had.
+    share : float
+        Samples that a fold tests on over those that it trains on.
+    equivalence : float
+        Differences up to this are practically nil.
+    prior : mapping of method to (mean, standard deviation), optional
+        What was known before.
+    """
+    methods = tuple(folds)
+    if not methods:
+        return {}
+    measured = _measure({method: own for method, own in folds.items() if len(own) > 1}, share)
+    means, P = _make_prior(methods, measured, equivalence, prior)
+    seen = [methods.index(method) for method in measured.methods]
+    if seen:
+        gain = np.linalg.solve(P[np.ix_(seen, seen)] + measured.covariance, P[seen]).T
+        means, P = means + gain @ (measured.means - means[seen]), P - gain @ P[seen]
+    deviations = np.sqrt(np.maximum(np.diag(P), 0.0))
+    return {
+        method: _describe(method, float(mean), float(deviation), equivalence)
+        for method, mean, deviation in zip(methods, means, deviations, strict=True)
+    }
+
+
+def _describe(method: str, mean: float, deviation: float, equivalence: float) -> Expectation:
+    scale = max(deviation, 1e-300)
+    worse, better = (float(norm.sf((equivalence + side * mean) / scale)) for side in (1, -1))
+    return Expectation(method, mean, deviation, worse, better)
+
+
+def _measure(folds: Mapping[str, _Folds], share: float) -> _Measured:
+    """What folds say, and how far that may be off."""
+    tests = [statistics.corrected_resampled_t(list(own.values()), share) for own in folds.values()]
+    variances, counts = np.array([t.error**2 for t in tests]), np.array([t.n for t in tests])
+    if len(tests):
+        variances = (counts * variances + _POOLED * variances.mean()) / (counts + _POOLED)
+    errors = np.sqrt(variances * (counts - 1) / (np.maximum(counts, _MIN_FOLDS) - 3))
+    covariance = errors[:, None] * _correlate(list(folds.values())) * errors
+    return _Measured(tuple(folds), np.array([t.mean for t in tests]), covariance)
+
+
+def _correlate(folds: list[_Folds]) -> Array:
+    """Correlations (m, m) of what folds say of m methods, drawn towards one half."""
+    m = len(folds)
+    towards = np.full((m, m), _SHARED) + (1 - _SHARED) * np.eye(m)
+    common = sorted(set.intersection(*(set(own) for own in folds))) if folds else []
+    table = np.array([[own[key] for key in common] for own in folds]).reshape(m, len(common))
+    spread = table.std(axis=1) if common else np.zeros(m)
+    if len(common) < 3 or not (spread > 0).all():
+        return towards
+    weight = (len(common) - 1) / (len(common) - 1 + m)
+    return weight * np.corrcoef(table).reshape(m, m) + (1 - weight) * towards
+
+
+def _make_prior(
+    methods: tuple[str, ...], measured: _Measured, equivalence: float, prior: _Prior | None
+) -> tuple[Array, Array]:
+    """Means (m,) and covariance (m, m) before anything is measured."""
+    if prior:
+        known = np.array(list(prior.values()))
+        others = known[:, 0].mean(), np.sqrt((known[:, 1] ** 2).mean() + known[:, 0].var())
+        means, deviations = np.array([prior.get(method, others) for method in methods]).T
+    else:
+        size = float(np.sqrt((measured.means**2).mean())) if len(measured.means) else 0.0
+        means, deviations = np.zeros(len(methods)), np.full(len(methods), max(size, equivalence, 1e-12))
+    correlations = np.full((len(methods), len(methods)), _SHARED) + (1 - _SHARED) * np.eye(len(methods))
+    return means, deviations[:, None] * correlations * deviations
+
+
+# ----------------------------------------------------------------------------------- what was known before
+
+
+# Mean and standard deviation, in shares, of balanced accuracy less that of ``average``, on 72 tasks of 40
+# to 320 samples made of 23 public sets, every set counting the same; what chance adds to the spread is
+# taken off.  All methods decide as the library does for balanced accuracy.  Made by
+#
+#     python benchmarks/predict_regret.py --keep regret
+#     python benchmarks/method_prior.py --keep regret
+
+_BALANCED_ACCURACY = {
+    "linear": (-0.0173, 0.0193),
+    "cvkt-linear": (-0.0002, 0.0478),
+    "cvkt-rbf": (0.0122, 0.0561),
+    "zero-rbf": (-0.0049, 0.01),
+    "fusion-linear": (-0.0024, 0.0313),
+    "fusion-rbf": (0.0086, 0.01),
+    "forest": (-0.0317, 0.0383),
+    "cvkt-svm": (0.0163, 0.0465),
+    "complete-cases": (-0.045, 0.0276),
+    "auto": (0.03, 0.0253),
+    "fusion": (0.0086, 0.01),
 }
-
-
-def _imports(lines: Iterable[str]) -> list[str]:
-    """What the lines use, by where it comes from."""
-    used = {name for line in lines for name in re.findall(r"\b([A-Z]\w*|make_pipeline)\(", line)}
-    own = ", ".join(sorted(used - _OTHER_HOMES.keys()))
-    others = [f"from {home} import {name}" for name, home in _OTHER_HOMES.items() if name in used]
-    return ["import absentia", f"from absentia import {own}", *others]
-
-
-def _write_model(name: str, data: TaskData) -> str:
-    """What learns, with kernels before it."""
-    entry = data.task.find(name)
-    default = data.has_features and repr(data.kernel) == repr(ViewKernels())
-    plan = make_plan(name, data)
-    estimator = entry.make() if data.kind != "labels" else PerLabel(name)
-    if data.kind == "classes" and "probability" in estimator.get_params():
-        estimator.set_params(probability=True)
-    steps = [repr(AdjustViews())] if data.covariates is not None else []
-    if isinstance(plan.estimator, Pipeline):
-        steps += [repr(step) for _, step in plan.estimator.steps]
-        return f"make_pipeline({', '.join(steps)})"
-    if not default and plan.takes != "kernels":
-        estimator = replace(plan, estimator=estimator).suit(data.data).estimator
-    steps += [repr(data.kernel)] if plan.takes == "kernels" and data.has_features else []
-    return f"make_pipeline({', '.join([*steps, repr(estimator)])})" if steps else repr(estimator)
+#: By task and metric.
+PRIORS = {("classes", "balanced accuracy"): _BALANCED_ACCURACY}

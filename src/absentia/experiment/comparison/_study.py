@@ -1,4 +1,10 @@
-"""A comparison under way: a folder with the data, the design and a record of every trial that was done."""
+"""A comparison under way: a folder with the data, the design and a record of every trial that was done.
+
+Very many samples: methods are compared on some of them, and the leading ones learn from nearly all.
+
+Which samples are drawn follows from the data and the seed.  What a leading method is judged on when it has
+learned from nearly all are samples that had no say in which methods lead.
+"""
 
 import os
 from collections import Counter
@@ -9,34 +15,144 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
+
+from absentia.core import Array
 from absentia.experiment.comparison._data import DATA_FILE, TaskData, load_data
 from absentia.experiment.comparison._design import (
+    _VERSION,
     DESIGN_FILE,
     Design,
     Expansion,
     count_folds,
+    draw_training_part,
     load_design,
     make_plan,
 )
-from absentia.experiment.comparison._size import (
-    FULL_FIT_SECONDS,
-    FullFit,
-    choose_finalists,
-    describe_size,
-    make_full_trials,
-)
+from absentia.experiment.comparison._recommendation import write_script
 from absentia.experiment.comparison._summary import (
     ComparisonSummary,
     costs_of,
     describe_order,
     weigh_patterns,
 )
-from absentia.experiment.comparison._trial import RecordChecker, TrialPerformer
-from absentia.experiment.engine import Limits, Pool, Record, Records, Run, Trial, run
+from absentia.experiment.comparison._trial import RecordChecker, TrialPerformer, learn_and_score
+from absentia.experiment.engine import Limits, Pool, Record, Records, Run, Trial, declared_versions, run
 from absentia.experiment.pattern_mix import MixScores, PatternMix
 from absentia.experiment.results import ComparisonResults
 from absentia.files import FileError, one_line
 from absentia.tasks import Metric
+
+# -------------------------------------------------------------------------------------- very many samples
+
+#: Of more samples, so many are drawn to compare on; at most so many are held out of fits to the others.
+MAX_COMPARED = 10_000
+_TEST_SHARE = 0.2
+_N_FINALISTS = 3
+FULL_FIT_SECONDS = 600.0  # CPU seconds that such a fit may take
+
+
+def _draw(data: TaskData, most: int, seed: int) -> Array:
+    """Positions of at most `most` samples, of each class alike; spaced over an order of the data's own."""
+    n = len(data.data)
+    if data.y is None:
+        return np.sort(data.order[np.linspace(0, n - 1, min(most, n)).astype(int)])
+    return draw_training_part(data, np.arange(n), most / n, [seed])
+
+
+def draw_compared(data: TaskData, most: int | None, seed: int) -> tuple[TaskData, TaskData | None]:
+    """What is compared on: all samples, or `most` of more; then all there are, too.
+
+    Samples in groups, or in time, are compared on as they are.  Features in chunks are read into memory.
+    """
+    few = most is not None and len(data.data) > most
+    if not few or data.data.groups is not None or data.times is not None:
+        return data, None
+    assert most is not None
+    some = data.take(_draw(data, most, seed))
+    return replace(some, data=some.data.to_memory()) if getattr(some.data, "chunked", False) else some, data
+
+
+def choose_finalists(results: ComparisonResults) -> tuple[str, ...]:
+    """The method that is recommended, and those of the best mean scores beside it."""
+    measured = [row.method for row in results.rows if row.scores]  # the best first
+    first = [results.recommendation.recommended] if measured else []
+    return tuple(dict.fromkeys([*first, *measured]))[:_N_FINALISTS]
+
+
+@dataclass(frozen=True, eq=False)
+class FullFit:
+    """Does trials of kind "full": learn from nearly all samples `whole`, be judged on some of the others.
+
+    Those on which methods were compared, `compared` of them by the `seed`, are all learned from.
+    """
+
+    whole: TaskData
+    compared: int
+    seed: int
+
+    @cached_property
+    def split(self) -> tuple[Array, Array]:
+        """Positions that are learned from, and that are judged on."""
+        n = len(self.whole.data)
+        others = np.setdiff1d(np.arange(n), _draw(self.whole, self.compared, self.seed))
+        share = min(MAX_COMPARED, _TEST_SHARE * n) / len(others)
+        test = draw_training_part(self.whole, others, min(share, 1.0), [self.seed, 1])
+        return np.setdiff1d(np.arange(n), test), test
+
+    def __call__(self, key: Mapping[str, Any]) -> dict[str, Any]:
+        train, test = self.split
+        return learn_and_score(key, self.whole, train, test) | {"n_train": len(train), "n_test": len(test)}
+
+
+def make_full_trials(data: TaskData, design: Design) -> list[Trial]:
+    """A fit of each finalist to nearly all of the samples that there are."""
+    plans = [make_plan(method, data, design.seed) for method in design.finalists]
+    return [
+        Trial(
+            {
+                "kind": "full",
+                "data": data.hash,
+                "samples": design.n_samples,
+                "method": plan.name,
+                "parameters": plan.parameters,
+                "version": declared_versions(*plan.classes, comparison=_VERSION),
+                "seed": design.seed,
+            }
+        )
+        for plan in plans
+    ]
+
+
+def describe_size(
+    design: Design, n_compared: int, records: Iterable[Record], metric: Metric, order: Sequence[str]
+) -> tuple[str, ...]:
+    """What is said of a comparison on some of the samples: the rule, the order, and fits to the others."""
+    if not design.n_samples:
+        return ()
+    drawn = (
+        f"{design.n_samples:,} samples: methods were compared on {n_compared:,} of them, drawn by "
+        "class where there are classes."
+    )
+    found = {record.trial["method"]: record for record in records}
+    done = [record for record in found.values() if record.done]
+    lines = [drawn, *order]
+    if done:
+        sizes = done[0].result
+        score: Callable[[Record], float] = lambda r: r.result["scores"].get(metric.name) or np.nan  # noqa: E731
+        done.sort(key=score, reverse=metric.higher)
+        scores = ", ".join(f"{r.trial['method']} {metric.format(score(r))}" for r in done)
+        lines.append(
+            f"Fitted once to {sizes['n_train']:,} samples and judged on {sizes['n_test']:,} others that "
+            f"had no say in the choice of methods, {metric.name}: {scores}."
+        )
+    lines += [
+        f"{name} was not fitted to nearly all samples: {record.error}"
+        for name, record in found.items()
+        if not record.done
+    ]
+    return tuple(lines)
+
 
 _MAX_SECONDS = 20.0  # CPU seconds that the repeats of a method may take, where slow ones are thinned out
 _FIRST_FIT_SECONDS = 60.0  # CPU seconds that its first fit may take
@@ -121,10 +237,6 @@ class Study:
     @property
     def metric(self) -> Metric:
         return self.data.task.order_metrics(self.design.metric)[0]
-
-    def format_score(self, score: float) -> str:
-        """A score of the main metric as it is read."""
-        return self.metric.format(score)
 
     @cached_property
     def trials(self) -> list[Trial]:
@@ -217,8 +329,15 @@ class Study:
         summary = self._summarise(found)
         full = self.records.of(make_full_trials(self.data, self.design)).values()
         order = describe_order(summary) if self.data.kind != "completion" else []
+        results = summary.results()
+        recommendation = results.recommendation
+        if summary.evidence.measured:
+            place = self.folder if self.design.command else None  # in Python the comparison is at hand
+            script = write_script(recommendation.recommended, self.data, place)
+            recommendation = replace(recommendation, python=script)
         return replace(
-            summary.results(),
+            results,
+            recommendation=recommendation,
             at_size=describe_size(self.design, len(self.data.data), full, self.metric, order),
             completion=self._beside(beside) if self.design.completers else None,
             done=len(found),

@@ -16,8 +16,13 @@ from absentia.core import Array
 from absentia.data import name_pattern, statistics
 from absentia.experiment.comparison._data import TaskData
 from absentia.experiment.comparison._design import Design, count_folds, curve_methods, find_spare_cells
-from absentia.experiment.comparison._expectation import PRIORS, expect_differences
-from absentia.experiment.comparison._recommendation import Evidence, recommend, write_command, write_script
+from absentia.experiment.comparison._recommendation import (
+    PRIORS,
+    Evidence,
+    expect_differences,
+    recommend,
+    write_command,
+)
 from absentia.experiment.engine import Record
 from absentia.experiment.learning_curve import (
     Judged,
@@ -175,31 +180,7 @@ class ComparisonSummary:
         if t.error == 0 and t.mean != 0:  # nothing to judge it by
             nan = float("nan")
             found = replace(found, low=nan, high=nan, worse=nan, same=nan, better=nan)
-        wins, losses, p_mcnemar = self._count_disagreements(method)
-        return replace(found, wins=wins, losses=losses, p_mcnemar=p_mcnemar)
-
-    def _count_disagreements(self, method: str) -> tuple[int | None, int | None, float | None]:
-        """Samples that only one of two got right in most of the repeats that both had."""
-        if self.data.kind != "classes":
-            return None, None, None
-        own, base = self._done_by_fold(method), self._done_by_fold(self.simplest)
-        both = own.keys() & base.keys()
-        right, other_right = (self._mostly_right([records[key] for key in both]) for records in (own, base))
-        test = statistics.mcnemar(right, other_right, self.data.data.groups)
-        return test.wins, test.losses, test.p
-
-    def _done_by_fold(self, method: str) -> dict[tuple[int, int], Record]:
-        done = [record for record in self.main.get(method, []) if record.done]
-        return {(record.trial["repeat"], record.trial["fold"]): record for record in done}
-
-    def _mostly_right(self, records: Sequence[Record]) -> Array:
-        """Whether a sample was right in more than half of the times that it was held out."""
-        y = self.data.targets
-        balance = np.zeros(len(y))
-        for record in records:
-            test = np.array(record.result["test"], dtype=int)
-            balance[test] += np.where(np.array(record.result["predicted"]) == y[test], 1, -1)
-        return balance > 0
+        return found
 
     @cached_property
     def sample_statistics(self) -> dict[str, Array]:
@@ -225,18 +206,17 @@ class ComparisonSummary:
 
     def results(self) -> ComparisonResults:
         """All of it."""
-        data, verdict = self.data.data, recommend(self.evidence)
+        data, recommendation = self.data.data, recommend(self.evidence)
         if self.evidence.measured:
-            method = verdict.recommended
-            command = write_command(method, self.data, self.design.call)
-            verdict = replace(verdict, python=write_script(method, self.data), command=command)
+            command = write_command(recommendation.recommended, self.data, self.design.call)
+            recommendation = replace(recommendation, command=command)
         worth = list(_measure_views(self))
         return ComparisonResults(
             title=self.design.title or "Which method works best",
             task=self.data.kind,
             metrics=self.metrics,
             equivalence=self.equivalence,
-            verdict=verdict,
+            recommendation=recommendation,
             rows=self.rows,
             differences=self.differences,
             names=data.names,
@@ -499,9 +479,7 @@ def _make_facts(summary: ComparisonSummary) -> dict[str, str]:
     else:
         facts["folds"] = f"{_describe_folds(summary)}; {_INSIDE}"
         if data.n_groups is not None:
-            facts["groups"] = (
-                f"{data.n_groups} of samples, none on both sides of a split; McNemar's test is by group"
-            )
+            facts["groups"] = f"{data.n_groups} of samples, none on both sides of a split"
     if summary.data.covariates is not None:
         (view,) = summary.data.covariates.names
         names = ", ".join(summary.data.covariates[view].columns)
@@ -512,10 +490,9 @@ def _make_facts(summary: ComparisonSummary) -> dict[str, str]:
     if design.repeats_of:
         fewer = ", ".join(f"{name} ({count})" for name, count in design.repeats_of.items())
         facts["fewer repeats"] = f"{fewer}: slow on data of this size"
-    mcnemar = "; McNemar's test on out-of-fold predictions" if kind == "classes" else ""
     facts["statistics"] = (
         "corrected resampled t test against the simplest, Holm's correction; Bayesian correlated t test "
-        f"with {summary.equivalence:.3g} as practically nil{mcnemar}"
+        f"with {summary.equivalence:.3g} as practically nil"
     )
     if summary.data.times is not None:
         facts["time"] = (

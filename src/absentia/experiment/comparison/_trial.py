@@ -78,16 +78,16 @@ def perform_trial(key: Mapping[str, Any], data: TaskData) -> dict[str, Any]:
 def learn_and_score(key: Mapping[str, Any], data: TaskData, train: Array, test: Array) -> dict[str, Any]:
     """The result of a method that learns from the positions `train` and is judged on `test`."""
     task, y = data.task, data.targets
-    said = _learn_and_predict(key, data, train, test)
-    if not np.isfinite(said.values.astype(float)).all():
+    predictions = _learn_and_predict(key, data, train, test)
+    if not np.isfinite(predictions.values.astype(float)).all():
         raise ValueError("predicted what is no number")
-    result: dict[str, Any] = {"scores": task.scores(y[test], said)}
+    result: dict[str, Any] = {"scores": task.scores(y[test], predictions)}
     if key["kind"] == "views":
         result["nothing"] = task.prior_scores(y[test], y[train])
     if key["kind"] == "train":
         result["n_train"] = len(train)
     if key["kind"] == "predict":
-        result |= {"test": test.tolist(), "predicted": said.values.tolist()}
+        result |= {"test": test.tolist(), "predicted": predictions.values.tolist()}
     return result
 
 

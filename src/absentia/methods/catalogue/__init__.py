@@ -10,14 +10,13 @@ from types import MappingProxyType
 from typing import get_args
 
 from absentia.core import check_name
-from absentia.methods.catalogue import classification, completion, matrix, regression, survival
+from absentia.methods.catalogue import classification, completion, regression, survival
 from absentia.methods.catalogue._entry import Entry, Family
-from absentia.methods.catalogue._printed import as_printed as as_printed
-from absentia.methods.catalogue._printed import paper_class as paper_class
+from absentia.methods.catalogue._entry import as_printed as as_printed
+from absentia.methods.catalogue._entry import paper_class as paper_class
 
 CATALOGUE: tuple[Entry, ...] = (
     *completion.ENTRIES,
-    *matrix.ENTRIES,
     *classification.ENTRIES,
     *regression.ENTRIES,
     *survival.ENTRIES,

@@ -1,4 +1,4 @@
-"""Methods that complete kernels.
+"""Methods that complete kernels, or one matrix.
 
 Each entry has a name, the class, and a line on when to use it.  Errors quoted are average relative errors
 of hidden rows on 200 digits in six views, 30 % of the samples of each hidden (``docs/fillers.md``).
@@ -12,6 +12,18 @@ _completer = partial(Entry, "completer", "kernels", "kernels")
 _compared_completer = partial(_completer, compared=("completion",))
 _CANNOT_LINK_GROUPS = "link groups of samples that no view sees together: values between them become zero"
 _CANNOT_TAKE_MANY = "take more than hundreds of samples: memory grows with views x samples^2"
+
+_PMA = Entry(
+    "matrix",
+    "a matrix",
+    "a matrix",
+    "pma",
+    "matrix:PMAImputer",
+    "one matrix (CSV, or X in .npz) with missing entries; rows alike, columns too",
+    "complete a column of which nothing is observed",
+    default=True,
+    aliases=("PMA-EXACT",),
+)
 
 ENTRIES: tuple[Entry, ...] = (
     _compared_completer(
@@ -130,4 +142,7 @@ ENTRIES: tuple[Entry, ...] = (
         forms_kernels=True,
         max_samples=500,
     ),
+    _PMA,
+    _PMA.variant("pma-map", "the same by the paper's alternation; slower", {"inference": "map"}),
+    _PMA.variant("pma-gibbs", "the same by Gibbs sampling; slower", {"inference": "gibbs"}),
 )

@@ -1,7 +1,7 @@
 """Filling each view by the method that completes it best where the answer is known.
 
 No completer is best everywhere, and not for all views of one data set either.  A tenth of each view's
-observed samples is hidden (``_holdout``); the mean, cross-view transfer and the mutual model complete them;
+observed samples is hidden (``Holdout``); the mean, cross-view transfer and the mutual model complete them;
 and each view gets the method with the least relative error on the samples hidden in it.  All three have
 bases and coordinates, view by view, so that what is put together is a completer as any other
 (``_base``).
@@ -20,9 +20,8 @@ import numpy as np
 
 from absentia.core import RandomState, copy_with, estimator
 from absentia.data import AbsenceWarning, KernelViews
-from absentia.methods.completion._base import Basis, Coordinates, SubspaceCompleter
+from absentia.methods.completion._base import MAX_SAMPLES, Basis, Coordinates, Holdout, SubspaceCompleter
 from absentia.methods.completion._fill import MeanFill
-from absentia.methods.completion._holdout import MAX_SAMPLES, Holdout
 from absentia.methods.completion.cvkt import CVKT
 from absentia.methods.completion.mkmc import MKMC
 

@@ -24,8 +24,7 @@ from absentia.core import (
     thin_operator,
 )
 from absentia.data import KernelViews
-from absentia.methods.completion._base import Basis, Coordinates, SubspaceCompleter
-from absentia.methods.completion._holdout import Holdout
+from absentia.methods.completion._base import Basis, Coordinates, Holdout, SubspaceCompleter
 
 
 @estimator
@@ -243,7 +242,7 @@ class KNNFill(SubspaceCompleter):
     @cached_property
     def _bases(self) -> list[Basis]:  # type: ignore[override]
         """Made again when first used: in a file, kernels stand for them."""
-        X = self._training_kernels
+        X = self._require_training_kernels()
         return [_sample_basis(X.operator(name)) for name in X.names]
 
     def _select_by_holdout(self, X: KernelViews) -> tuple[int, tuple[str, ...]]:
@@ -282,7 +281,7 @@ class KNNFill(SubspaceCompleter):
 
         Distances are found for some rows at a time.
         """
-        diagonals = [self._training_kernels.diagonal(name) for name in X.names]
+        diagonals = [self._require_training_kernels().diagonal(name) for name in X.names]
         parts: dict[int, list[list[Any]]] = {k: [[] for _ in X.names] for k in numbers}
         incomplete = np.flatnonzero(~X.observed.all(axis=1))
         n_blocks = -(-len(incomplete) * X.shape[1] // _MAX_DISTANCES) or 1
@@ -300,7 +299,7 @@ class KNNFill(SubspaceCompleter):
         """Coordinates by `weights` of training samples, and numbers of neighbours (None: all)."""
         coordinates = []
         for v, (name, basis, k) in enumerate(zip(X.names, self._bases, numbers, strict=True)):
-            n_absent, own = int((~X.observed[:, v]).sum()), self._training_kernels.diagonal(name)
+            n_absent, own = int((~X.observed[:, v]).sum()), self._require_training_kernels().diagonal(name)
             mean = np.full(len(own), 1 / max(len(own), 1))
             W = np.tile(mean if basis.C is None else mean @ basis.G, (n_absent, 1))
             squares = np.full(n_absent, mean @ own)

@@ -24,8 +24,7 @@ from absentia.core import (
 )
 from absentia.core.optimize import Callback, StoppingRule
 from absentia.data import KernelViews
-from absentia.methods.completion._base import Basis, Coordinates, SubspaceCompleter
-from absentia.methods.completion._holdout import Holdout
+from absentia.methods.completion._base import Basis, Coordinates, Holdout, SubspaceCompleter
 
 
 @estimator
@@ -96,13 +95,13 @@ class RegularisedCompleter(Iterative, SubspaceCompleter):
     @cached_property
     def _bases(self) -> list[Basis]:  # type: ignore[override]
         """Made again when first used: in a file, kernels and what was learned stand for them."""
-        X = self._training_kernels
+        X = self._require_training_kernels()
         return self._make_bases([thin_operator(X.operator(name)) for name in X.names], X.observed)
 
     @cached_property
     def _coordinates(self) -> list[Coordinates]:  # type: ignore[override]
         """As bases are: those of the training samples, found as for new ones."""
-        return self._find_coordinates(self._training_kernels)
+        return self._find_coordinates(self._require_training_kernels())
 
     def _select_by_holdout(self, X: KernelViews) -> tuple[float, Any]:
         """Return the strength on the path that best completes hidden cells, and the fitter of the path."""

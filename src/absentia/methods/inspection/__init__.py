@@ -6,7 +6,6 @@ training.  Every other function takes a fitted classifier of absentia, a :class:
 """
 
 from absentia.methods.inspection._absence import Absence, PatternScore, absence
-from absentia.methods.inspection._contributions import contributions, support
-from absentia.methods.inspection._importance import feature_importance
+from absentia.methods.inspection._contributions import contributions, feature_importance, support
 from absentia.methods.inspection._plan import plan, value_of_views
 from absentia.methods.inspection._shift import Remark, Shift, shift

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.stats import betabinom, binom, hypergeom
 
-from absentia.core import Array
+from absentia.core import Array, list_some
 from absentia.data import (
     DataSummary,
     FeatureSummary,
@@ -294,7 +294,7 @@ def _describe(
         counts = (unseen["new"] * len(observed)).round().astype(int)
         words = [f"{name} ({count})" for name, count in zip(unseen["name"], counts, strict=True)]
         whose = f"{counts.sum()} of {len(observed)} new samples ({unseen['new'].sum():.0%})"
-        said = f"{whose} have a pattern that no training sample has: {_join(words)}."
+        said = f"{whose} have a pattern that no training sample has: {list_some(words, _MAX_NAMED)}."
         yield Remark("pattern", said)
     yield from columns
     beyond = set(notable.loc[notable["name"] == _ALL, "view"])  # which speaks for their means too
@@ -316,18 +316,15 @@ def _say_range(rows: "pandas.DataFrame", n_features: int) -> str:
     if len(whole):
         return f"{whole['effect'].iloc[0]:.0%} of all values are outside the training range"
     words = [f"{show_id(name)} ({share:.0%} of samples)" for name, share in _pairs(rows)]
-    return f"{len(rows)} of {n_features} features are outside their training range: {_join(words)}"
+    which = list_some(words, _MAX_NAMED)
+    return f"{len(rows)} of {n_features} features are outside their training range: {which}"
 
 
 def _say_location(rows: "pandas.DataFrame", n_features: int) -> str:
     words = [f"{show_id(name)} ({moved:+.1f})" for name, moved in _pairs(rows)]
-    return f"{len(rows)} of {n_features} features are shifted, by deviations of training: {_join(words)}"
+    which = list_some(words, _MAX_NAMED)
+    return f"{len(rows)} of {n_features} features are shifted, by deviations of training: {which}"
 
 
 def _pairs(rows: "pandas.DataFrame") -> list[tuple[str, float]]:
     return list(zip(rows["name"], rows["effect"], strict=True))
-
-
-def _join(words: Sequence[str]) -> str:
-    more = f" and {len(words) - _MAX_NAMED} more" if len(words) > _MAX_NAMED else ""
-    return ", ".join(words[:_MAX_NAMED]) + more

@@ -82,8 +82,7 @@ from absentia.core import (
 )
 from absentia.core.linalg import invert_permutation
 from absentia.data import KernelViews, order_kernels
-from absentia.methods.completion._base import Coordinates, SubspaceCompleter
-from absentia.methods.completion._holdout import MAX_SAMPLES, Holdout
+from absentia.methods.completion._base import MAX_SAMPLES, Coordinates, Holdout, SubspaceCompleter
 from absentia.methods.completion.cvkt._descent import DescentOptions, DescentTransfer, fit_descent
 from absentia.methods.completion.cvkt._features import (
     TOTAL_LANDMARKS,
@@ -233,7 +232,7 @@ class CVKT(SubspaceCompleter):
     def _has_sums(self) -> bool:
         """Whether it learns from sums over blocks: of many samples, all of whose factors are features."""
         plain = self.solver == "ridge" and self._keep and all(P is None for P in self._landmarks)
-        return plain and suits_sums(self._training_kernels)
+        return plain and suits_sums(self._require_training_kernels())
 
     @property
     def _linear_rows(self) -> bool:  # type: ignore[override]
@@ -242,12 +241,12 @@ class CVKT(SubspaceCompleter):
     @cached_property
     def _learned(self) -> Any:
         """The model and the training samples' coordinates, as what was drawn and selected makes them."""
-        return self._learn(self._training_kernels, self.ridge_)[:2]
+        return self._learn(self._require_training_kernels(), self.ridge_)[:2]
 
     @cached_property
     def _descent(self) -> DescentTransfer:
         """What the paper's procedure learned, with the training kernels."""
-        return DescentTransfer(self._transfers, self._keep, self._order, self._training_kernels)
+        return DescentTransfer(self._transfers, self._keep, self._order, self._require_training_kernels())
 
     @property
     def _bases(self) -> Any:  # type: ignore[override]

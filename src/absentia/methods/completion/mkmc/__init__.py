@@ -233,7 +233,7 @@ class MKMC(ModelSelection):
     def _located(self) -> tuple[list[ViewMoments], list[Basis], list[Coordinates]]:
         """What views say of the factors, and where absent samples lie: in no file, as all of it follows."""
         assert isinstance(self.model_, LowRankPlusDiagonal)
-        return locate_absent(self._training_kernels, self._form, self.model_)
+        return locate_absent(self._require_training_kernels(), self._form, self.model_)
 
     @property
     def _bases(self) -> list[Basis] | None:  # type: ignore[override]

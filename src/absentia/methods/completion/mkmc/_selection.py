@@ -36,8 +36,7 @@ from absentia.core.linalg import (
 )
 from absentia.core.optimize import DescentState, GradientEvaluation, Point, Solution, Status, refine_minimum
 from absentia.data import AbsenceWarning, KernelViews
-from absentia.methods.completion._base import SubspaceCompleter
-from absentia.methods.completion._holdout import Holdout
+from absentia.methods.completion._base import Holdout, SubspaceCompleter
 from absentia.methods.completion.mkmc._coordinates import locate_absent
 from absentia.methods.completion.mkmc._imputation import (
     ImputationProblem,
@@ -192,7 +191,7 @@ class ModelSelection(Iterative, SubspaceCompleter):
     # ------------------------------------------------------------------------------- the form and the rank
     #
     # Whether kernels are taken about the means of the views, and how many components there are, is selected
-    # by hiding a tenth of each view's observed samples (``_holdout``), which short runs complete along a
+    # by hiding a tenth of each view's observed samples (``Holdout``), which short runs complete along a
     # path of ranks, each from where the one before ended.  Where the mean is subtracted, ranks are tried
     # around the one that was best without.
 
