@@ -38,7 +38,7 @@ settings.load_profile("steady")
 # a signal that asks to end ends the tests, at once and in the middle of compiled code too: commands that
 # run in this process leave it alone, but where a test is about it
 _exit_codes._END_SIGNALS = ()
-_exit_codes._patience.seconds = 600.0
+_exit_codes._watchdog.seconds = 600.0
 if "PYTEST_XDIST_WORKER" in os.environ and sys.platform == "linux":
     ctypes.CDLL(None).prctl(
         1, signal.SIGKILL
