@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from absentia import io
-from absentia.experiment import _validation
 from conftest import random_problem
 
 
@@ -14,15 +13,6 @@ def kernels(tmp_path):
     path = tmp_path / "k.npz"
     io.write(path, random_problem(30, 3, 0.3))
     return path
-
-
-@pytest.fixture
-def few_judged(monkeypatch):
-    """The page of a completion judges three methods, not all that there are."""
-    found = _validation.offered("completer")
-    monkeypatch.setattr(
-        _validation, "offered", lambda _: {name: found[name] for name in ("mean", "zero", "knn")}
-    )
 
 
 @pytest.fixture

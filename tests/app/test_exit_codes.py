@@ -31,7 +31,7 @@ _validation.offered = lambda kind: {name: found[name] for name in ("mean", "zero
 
 
 @pytest.fixture(autouse=True)
-def wide_terminal(monkeypatch, few_judged):
+def wide_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
 
 

@@ -477,16 +477,16 @@ def choose_n_folds(n: int, usual: int) -> int:
     return usual if n <= MANY_SAMPLES else min(usual, 2)
 
 
-def subsample_classes(y: Array, most: int) -> Array:
-    """Positions of at most about `most` samples, evenly spaced among those of each class.
+def subsample_classes(y: Array, max_samples: int) -> Array:
+    """Positions of at most about `max_samples` samples, evenly spaced among those of each class.
 
     Of every class two at least, if it has them.
     """
-    if len(y) <= most:
+    if len(y) <= max_samples:
         return np.arange(len(y))
     chosen = []
     for label in np.unique(y):
         members = np.flatnonzero(y == label)
-        count = max(min(2, len(members)), round(most * len(members) / len(y)))
+        count = max(min(2, len(members)), round(max_samples * len(members) / len(y)))
         chosen.append(members[np.linspace(0, len(members) - 1, count).astype(int)])
     return np.sort(np.concatenate(chosen))

@@ -155,8 +155,8 @@ class _Fold:
         for kernel, made in self._made:
             if kernel is plan.kernel or kernel == plan.kernel:
                 return made
-        makes, kernels = make_kernels(self.train, plan.kernel)
-        rows = self.test if makes is None else makes.transform(self.test)
+        view_kernels, kernels = make_kernels(self.train, plan.kernel)
+        rows = self.test if view_kernels is None else view_kernels.transform(self.test)
         self._made.append((plan.kernel, (kernels, rows)))
         return kernels, rows
 

@@ -197,8 +197,8 @@ def make_kernels(data: Views | KernelViews, kernel: Any) -> tuple[ViewKernels | 
     """Square kernels, and what makes rows of new samples if they came from features."""
     if isinstance(data, KernelViews):
         return None, data
-    makes = clone(kernel) if isinstance(kernel, ViewKernels) else ViewKernels(kernel)
-    return makes, makes.fit_transform(data)
+    view_kernels = clone(kernel) if isinstance(kernel, ViewKernels) else ViewKernels(kernel)
+    return view_kernels, view_kernels.fit_transform(data)
 
 
 @contextmanager
@@ -224,10 +224,10 @@ def _show_steps(estimator: Any, tick: Tick, steps: int) -> Iterator[None]:
 # ------------------------------------------------------------------------------------------ samples
 
 
-def space_samples(X: Views | KernelViews, y: Array, most: int) -> Array:
-    """Positions of at most about `most` samples, evenly spaced in an order that the data decide."""
+def space_samples(X: Views | KernelViews, y: Array, max_samples: int) -> Array:
+    """Positions of at most about `max_samples` samples, evenly spaced in an order that the data decide."""
     order = order_samples(X, y)
-    return np.sort(order[subsample_classes(y[order], most)])
+    return np.sort(order[subsample_classes(y[order], max_samples)])
 
 
 # ------------------------------------------------------------------------------- entries inside entries

@@ -241,8 +241,8 @@ class Classification(Task):
             scores["cost"] = float(self.decision[y, values].mean())
         if probabilities is not None:
             width = probabilities.shape[1]
-            told = range(1, 2) if width == 2 else range(width)  # of two classes one tells all
-            scores["AUC"] = _mean_area([(y == k, probabilities[:, k]) for k in told])
+            columns = range(1, 2) if width == 2 else range(width)  # of two classes one tells all
+            scores["AUC"] = _mean_area([(y == k, probabilities[:, k]) for k in columns])
             own = np.clip(probabilities[np.arange(len(y)), y], _MIN_PROBABILITY, None)
             scores["log-loss"] = float(-np.log(own).mean())
         return scores

@@ -44,8 +44,8 @@ def score_hidden_rows(truth: KernelViews, completed: KernelViews, cells: Array) 
         by_view.append((are, misaligned[v], frobenius, similarity))
     if np.isinf(by_view).any():
         raise ValueError("gave values that are not finite")
-    told = [[x for x in values if not np.isnan(x)] for values in zip(*by_view, strict=True)]
-    means = [float(np.mean(values)) if values else None for values in told]
+    finite = [[x for x in values if not np.isnan(x)] for values in zip(*by_view, strict=True)]
+    means = [float(np.mean(values)) if values else None for values in finite]
     return dict(zip((metric.name for metric in KernelCompletion.metrics), means, strict=True))
 
 

@@ -46,7 +46,7 @@ def test_what_no_method_has_is_refused_with_a_hint(kernels, tmp_path):
 
 
 @pytest.mark.slow
-def test_flags_reach_the_method(kernels, tmp_path, few_judged):
+def test_flags_reach_the_method(kernels, tmp_path):
     flags = ["--method", "cvkt", "--rounds", "2", "--ridge", "0.5", "--keep-observed", "no"]
     result = run("complete", kernels, "-o", "o.npz", "--report", "r.html", *flags, cwd=tmp_path)
     assert result.returncode == 0, result.stderr

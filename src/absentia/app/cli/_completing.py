@@ -92,13 +92,13 @@ def run_complete_kernels(
 
 def _make_kernels(file: Path, opened: files.LoadedData, options: CompleteOptions) -> KernelViews:
     """Kernels, computed from features if these came."""
-    makes, data = options.kernels.make(opened), opened.data
+    view_kernels, data = options.kernels.make(opened), opened.data
     if isinstance(data, KernelViews):
         options.kernels.refuse_kernels(file)
-    odd = count_sentences(data, makes) if isinstance(data, Views) else zero_sentences(data)
+    odd = count_sentences(data, view_kernels) if isinstance(data, Views) else zero_sentences(data)
     for sentence in odd:
         warn(sentence, AbsenceWarning)
-    kernels = makes.fit_transform(data) if isinstance(data, Views) else data
+    kernels = view_kernels.fit_transform(data) if isinstance(data, Views) else data
     if kernels.observed.all():
         warn("every sample has every view: there is nothing to complete", AbsenceWarning)
     return kernels.repair(options.repair) if options.repair else kernels

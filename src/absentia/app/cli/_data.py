@@ -240,15 +240,15 @@ def read_training(
     task, kernels = _check_task(found, tasks, what), options.make(opened)
     if isinstance(data, KernelViews):
         options.refuse_kernels(path)
-    kept, targets, dropped = _select_samples(data, found, what)
-    used = take_samples(data, kept)
+    positions, targets, dropped = _select_samples(data, found, what)
+    used = take_samples(data, positions)
     samples = TaskData(
         used,
         task.name,
         targets.y,
         targets.names,
         kernels,
-        times=None if described.times is None else parse_times(described.times[kept], used.ids),
+        times=None if described.times is None else parse_times(described.times[positions], used.ids),
         covariates=make_covariates(used, described.covariates.loc[used.ids.tolist()]) if adjust else None,
     )
     in_memory = _take_into_memory(samples)

@@ -418,12 +418,16 @@ STANDARD_OUTPUT = Path("-")
 
 
 def check_number(
-    flag: str, value: float | None, least: float = 1, most: float | None = None, kind: str = "whole number"
+    flag: str,
+    value: float | None,
+    minimum: float = 1,
+    maximum: float | None = None,
+    kind: str = "whole number",
 ) -> None:
     """Refuse a number out of range, or that is none; None was not given."""
-    if value is None or (value >= least and (most is None or value <= most)):
+    if value is None or (value >= minimum and (maximum is None or value <= maximum)):
         return
-    wanted = f"of {least} or more" if most is None else f"from {least} to {most}"
+    wanted = f"of {minimum} or more" if maximum is None else f"from {minimum} to {maximum}"
     raise ValueError(f"{flag} is a {kind} {wanted}, not {value}")
 
 

@@ -194,7 +194,7 @@ def make_task_data(
     data = data if groups is None else data.with_groups(groups)
     for repeat in find_repeats(data):
         warn(repeat.sentence, AbsenceWarning)
-    makes = clone(kernel) if isinstance(kernel, ViewKernels) else ViewKernels(kernel)
+    view_kernels = clone(kernel) if isinstance(kernel, ViewKernels) else ViewKernels(kernel)
     seen = data.observed.any(axis=1)
     if y is None:
         for name, given in (("time", time), ("adjust", adjust)):
@@ -205,7 +205,7 @@ def make_task_data(
                 "no sample has two views, so that none can be hidden and completed from another; give "
                 "labels, or more views"
             )
-        return TaskData(_among(data, np.flatnonzero(seen)), "completion", None, (), makes)
+        return TaskData(_among(data, np.flatnonzero(seen)), "completion", None, (), view_kernels)
     values, names, kind = _read_values(data, y)
     usable = np.flatnonzero(seen & np.array([not is_unknown(row) for row in values]))
     if len(usable) < len(data):
@@ -223,7 +223,7 @@ def make_task_data(
         kind,
         targets.y,
         targets.names,
-        makes,
+        view_kernels,
         times=None if time is None else parse_times(time, part.ids)[targets.kept],
         covariates=None if covariates is None else covariates[targets.kept],
     )

@@ -131,8 +131,8 @@ class Absence:
     @property
     def pattern_sentence(self) -> str:
         """A warning if the pattern alone predicts the label; else nothing."""
-        told = self.pattern is not None and self.pattern.p_corrected < LEVEL
-        return _describe_pattern(self.pattern) if told and self.pattern else ""
+        notable = self.pattern is not None and self.pattern.p_corrected < LEVEL
+        return _describe_pattern(self.pattern) if notable and self.pattern else ""
 
     @property
     def sentences(self) -> list[str]:
@@ -581,10 +581,10 @@ def _find_p(values: Array, chance: float, error: float) -> float:
 
 def _describe_row(row: Mapping[Any, Any]) -> str:
     """What it means that the absence of a view can be told."""
-    told = "can be told" if row["AUC"] >= _CLEAR else "can be told in part"
+    how_far = "can be told" if row["AUC"] >= _CLEAR else "can be told in part"
     interval = f"95 % {row['low']:.2f} to {row['high']:.2f}"
     return (
-        f"{row['view']}: who lacks it {told} from {row['from']} (AUC {row['AUC']:.2f}, {interval}): not "
+        f"{row['view']}: who lacks it {how_far} from {row['from']} (AUC {row['AUC']:.2f}, {interval}): not "
         "absent at random"
     )
 
