@@ -73,7 +73,6 @@ METHODS: dict[str, Any] = {
     "C-AMKL, mean": AbsentMKLClassifier("convex", constraint="mean"),
     "average": AverageKernelSVC(),
     "average, rows": AverageKernelSVC(normalize="rows"),
-    "alignment": AverageKernelSVC("alignment"),
 }
 SLOW = {
     "EM-MKL": completed(EMFill()),

@@ -39,7 +39,6 @@ def main() -> None:
     ours: dict[str, Any] = {
         "absentia MKLClassifier": MKLClassifier(),
         "absentia average": AverageKernelSVC(),
-        "absentia alignment": AverageKernelSVC("alignment"),
     }
     theirs: dict[str, Any] = {
         "MKLpy AverageMKL": lambda: AverageMKL(learner=SVC(C=1.0)),

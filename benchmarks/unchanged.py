@@ -73,7 +73,6 @@ def classifiers():
         "penalized, two steps": ab.AbsentMKLClassifier("penalized", two_step=True, max_iter=30),
         "average": ab.AverageKernelSVC(),
         "average, rows": ab.AverageKernelSVC(normalize="rows"),
-        "alignment": ab.AverageKernelSVC("alignment"),
     }
     return kernels, {"mmaf": ab.MMAFClassifier(0.01, max_iter=50)}
 

@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 
 from absentia.core.optimize import (
-    AccelerationState,
     DescentState,
     GradientEvaluation,
     Progress,
     Status,
     StoppingRule,
     UpdateEvaluation,
-    _squarem,
     accelerate,
     add_scaled,
     descend,
@@ -193,16 +191,19 @@ def test_the_cost_of_a_descent_is_counted():
 
 
 def test_steps_that_are_allowed_grow_fourfold_and_shrink_where_they_fail():
-    evaluate = slow_quadratic(np.array([0.01]))
-    at = evaluate((np.ones(1),))
-    assert _squarem(evaluate)(AccelerationState(at, limit=1.5)).limit == 6.0  # as long as was allowed
-    assert _squarem(evaluate)(AccelerationState(at)).limit == 1e4  # shorter
+    def one_step(evaluate):
+        return accelerate(evaluate, (np.ones(1),), stop=StoppingRule(0), max_iter=1).state
+
+    evaluate = slow_quadratic(np.array([0.01]))  # a step of 100
+    assert one_step(evaluate).limit == 1e4
+    assert one_step(slow_quadratic(np.array([1e-5]))).limit == 4e4  # as long as was allowed
 
     def rising(point):
         return replace(evaluate(point), value=-evaluate(point).value)
 
-    missed = _squarem(rising)(AccelerationState(rising((np.ones(1),)), limit=40.0))
-    assert (missed.limit, missed.n_evaluations) == (10.0, 4)
+    missed = one_step(rising)
+    assert missed.limit == pytest.approx(25.0, rel=1e-6)
+    assert missed.n_evaluations == 4
 
 
 def test_extrapolation_beyond_what_can_be_evaluated_falls_back_on_the_update():

@@ -131,7 +131,6 @@ CLASSIFIERS = {
     "penalized": AbsentMKLClassifier("penalized"),
     "average": AverageKernelSVC(),
     "average, rows": AverageKernelSVC(normalize="rows"),
-    "alignment": AverageKernelSVC("alignment"),
     "kernel logistic": KernelLogistic(),
     "mmaf": MMAFClassifier(0.01, max_iter=50),
     "completed": AbsentClassifier(MeanFill()),

@@ -8,27 +8,27 @@ from sklearn.pipeline import Pipeline
 
 from absentia import AverageKernelSVC, LateFusion, ViewKernels, Views
 from absentia.core import Dense, Gram
-from absentia.kernels import _fitting
-from absentia.kernels._fitting import decide_approx
 
 
-def observed(n, views=3):
-    return np.ones((n, views), dtype=bool)
+def decide(approx, n, n_landmarks=200):
+    """What kernels of so many samples in three views are given by."""
+    views = Views.from_dict({name: np.ones((n, 1)) for name in "abc"})
+    return ViewKernels(approx=approx, n_landmarks=n_landmarks).settled(views).approx
 
 
 def test_few_samples_have_whole_kernels_without_a_word():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert decide_approx("auto", observed(_fitting._MAX_WHOLE), 200) is None
-        assert decide_approx(None, observed(100), 200) is None
-        assert decide_approx("rff", observed(10**5), 50) == "rff"
+        assert decide("auto", 5000) == "auto"  # as it was: whole
+        assert decide(None, 100) is None
+        assert decide("rff", 10**5, 50) == "rff"
 
 
 def test_many_samples_have_factors_and_the_user_hears_why_and_how_else():
     with pytest.warns(
         UserWarning, match=r"5001 samples: whole kernels of 3 view.* 200 Nystrom factors.*approx=None"
     ):
-        assert decide_approx("auto", observed(_fitting._MAX_WHOLE + 1), 200) == "nystrom"
+        assert decide("auto", 5001) == "nystrom"
 
 
 def test_little_memory_has_factors_too_and_what_does_not_fit_is_refused(monkeypatch):
@@ -36,19 +36,19 @@ def test_little_memory_has_factors_too_and_what_does_not_fit_is_refused(monkeypa
     with pytest.warns(
         UserWarning, match=r"2000 samples: whole kernels of 3 view.* would take about 288 MB,"
     ):
-        assert decide_approx("auto", observed(2000), 50) == "nystrom"
+        assert decide("auto", 2000, 50) == "nystrom"
     with pytest.raises(
         ValueError, match=r"288 MB with what is made of them, and 105 MB are free.*ABSENTIA_MEMORY"
     ):
-        decide_approx(None, observed(2000), 50)
+        decide(None, 2000, 50)
     with pytest.raises(ValueError, match=r"5000 factors of 2000 samples.*use fewer"):
-        decide_approx("nystrom", observed(2000), 5000)
+        decide("nystrom", 2000, 5000)
     monkeypatch.setenv("ABSENTIA_MEMORY", "1G")
-    assert decide_approx(None, observed(2000), 50) is None
+    assert decide(None, 2000, 50) is None
 
 
 def test_views_become_factors_beyond_the_limit_and_predictions_follow(monkeypatch, rng):
-    monkeypatch.setattr(_fitting, "_MAX_WHOLE", 50)
+    monkeypatch.setenv("ABSENTIA_MEMORY", "1M")
     X = rng.standard_normal((120, 4))
     views, y = Views.from_dict({"a": X[:, :2], "b": X[:, 2:]}), X[:, 0] > 0
     makes = ViewKernels(n_landmarks=20, per_view={"b": {"approx": None}})
@@ -74,7 +74,7 @@ def test_factors_do_without_the_features_of_training_samples(rng):
 
 
 def test_what_is_decided_for_all_samples_holds_for_parts_of_them(monkeypatch, rng):
-    monkeypatch.setattr(_fitting, "_MAX_WHOLE", 50)
+    monkeypatch.setenv("ABSENTIA_MEMORY", "300k")
     views = Views.from_dict({"a": rng.standard_normal((60, 2)), "b": rng.standard_normal((60, 2))})
     with pytest.warns(UserWarning, match="60 samples"):
         settled = ViewKernels(n_landmarks=9).settled(views)
@@ -85,7 +85,7 @@ def test_what_is_decided_for_all_samples_holds_for_parts_of_them(monkeypatch, rn
     assert few.settled(views[:50]) is few
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        LateFusion().fit(views, rng.random(60) > 0.5)
+        LateFusion(kernel=ViewKernels(n_landmarks=9)).fit(views, rng.random(60) > 0.5)
     assert sum("Nystrom" in str(one.message) for one in heard) == 1
 
 

@@ -1,23 +1,14 @@
 """How one view becomes a kernel: kernel functions, features filled and standardised, factors, centring."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from scipy.spatial.distance import pdist
 
-from absentia import AbsenceWarning, CombineKernels, ViewKernels, Views
+from absentia import AbsenceWarning, CombineKernels, KernelViews, ViewKernels, Views
 from absentia.core import Gram
 from absentia.kernels import KERNELS
-from absentia.kernels._fitting import (
-    FactorMap,
-    FeatureKernel,
-    KernelNormalizer,
-    KernelOptions,
-    _median_distance,
-    squared_norms,
-)
 from helpers.feature_views import two_views
 
 NAN = np.nan
@@ -45,9 +36,9 @@ def test_sparse_and_dense_views_agree(kernel):
 
 def test_the_median_over_many_rows_uses_a_sample_of_them():
     X = np.random.default_rng(0).normal(size=(3000, 5))
-    assert _median_distance(X, "sqeuclidean") == pytest.approx(
-        _median_distance(X, "sqeuclidean", 3000), rel=0.05
-    )
+    kernels = ViewKernels(standardize=False, approx="nystrom", n_landmarks=2)
+    gamma = kernels.fit(Views.from_dict({"a": X})).gamma_["a"]
+    assert gamma == pytest.approx(1 / np.median(pdist(X, "sqeuclidean")), rel=0.05)
 
 
 def test_missing_values_inside_a_row_take_the_training_mean():
@@ -226,48 +217,21 @@ def test_many_samples_in_another_order_have_the_same_kernels(approx):
     )
 
 
-# ------------------------------------------------------------------------------------------- the pieces
-
-OPTIONS = KernelOptions("rbf", "median", True, None, False, "diagonal", False, "mean", 3, 1.0, None, 10)
-
-
-def test_squared_norms_are_those_of_rows_dense_or_sparse():
-    X = np.array([[3.0, 4.0], [0.0, 0.0], [1.0, -1.0]])
-    for form in (X, scipy.sparse.csr_array(X)):
-        np.testing.assert_array_equal(squared_norms(form), [25.0, 0.0, 2.0])
-
-
-def test_the__median_distance_of_one_sample_or_none_is_zero():
-    for metric in ("sqeuclidean", "cityblock", "chi2"):
-        assert _median_distance(np.ones((1, 2)), metric) == 0.0
-        assert _median_distance(np.ones((0, 2)), metric) == 0.0
-
-
-def test_a_view_against_fewer_training_samples_has_their_columns():
-    X = np.random.default_rng(0).normal(size=(8, 3))
-    view, rows = FeatureKernel("a", X, OPTIONS), np.array([1, 4, 6])
-    whole, own = view.new_rows(X)
-    part, same = view.select_samples(rows).new_rows(X)
-    np.testing.assert_allclose(part, whole[:, rows], rtol=1e-12)
-    np.testing.assert_array_equal(same, own)
-    factors = FactorMap(view, np.float64, 0)
-    np.testing.assert_array_equal(factors.select_samples(rows).Phi, factors.Phi[rows])
-
-
 @pytest.mark.parametrize("normalize", ["diagonal", "trace", None])
 def test_rows_are_centred_and_normalised_as_the_training_kernel_was(normalize):
     X = np.random.default_rng(0).normal(size=(6, 3)) + 2
-    K = X @ X.T
-    finish = KernelNormalizer("a", K, K.diagonal(), replace(OPTIONS, center=True, normalize=normalize))
-    found, own = finish(K, K.diagonal())
+    K, kernels = X @ X.T, ViewKernels("precomputed", center=True, normalize=normalize)
+    found = kernels.fit_transform(KernelViews.from_dense([K]))
     H = np.eye(6) - 1 / 6
     wanted = H @ K @ H
     if normalize == "trace":
         wanted = wanted / wanted.diagonal().mean()
     if normalize == "diagonal":
         wanted = wanted / np.sqrt(np.outer(wanted.diagonal(), wanted.diagonal()))
-    np.testing.assert_allclose(found, wanted, atol=1e-12)
-    np.testing.assert_allclose(own, wanted.diagonal(), atol=1e-12)
+    np.testing.assert_allclose(found.block("view0"), wanted, atol=1e-12)
+    again = kernels.transform(KernelViews.from_dense([K])[[1, 4]])
+    np.testing.assert_allclose(again.block("view0"), wanted[[1, 4]], atol=1e-12)
+    np.testing.assert_allclose(again.diagonal("view0"), wanted.diagonal()[[1, 4]], atol=1e-12)
 
 
 def test_logarithms_are_those_of_one_plus_the_value():

@@ -36,7 +36,7 @@ def folder(tmp_path_factory):
     io.write(folder / "new.npz", views[100:])
     write_labels(folder / "labels.csv", views.ids[:100], words[:100])
     np.save(folder / "truth.npy", y[100:])
-    command = ["fit", "train.npz", "--labels", "labels.csv", "-o", "model.npz", "--method", "alignment"]
+    command = ["fit", "train.npz", "--labels", "labels.csv", "-o", "model.npz", "--method", "average"]
     result = run(*command, cwd=folder)
     assert result.returncode == 0, result.stderr
     assert "judging" not in result.stderr
@@ -51,7 +51,7 @@ def table(path):
 
 def test_fit_then_predict_is_right_far_more_often_than_chance(folder, tmp_path):
     said = (folder / "said.txt").read_text()
-    for word in ("alignment: 100 samples, 6 views, 3 classes", "chosen by cross-validation", "pixels"):
+    for word in ("average: 100 samples, 6 views, 3 classes", "chosen by cross-validation", "pixels"):
         assert word in said
     for word in ("averaged kernel SVM", "most frequent class", "model: model.npz", "report: model.html"):
         assert word in said
@@ -71,7 +71,7 @@ def test_fit_then_predict_is_right_far_more_often_than_chance(folder, tmp_path):
     had = np.array([[row[f"view={name}"] == "1" for name in new.names] for row in rows])
     np.testing.assert_array_equal(had, new.observed)
     about = models.load(folder / "model.npz").about
-    assert about["method"] == "alignment"
+    assert about["method"] == "average"
     assert about["cross-validated balanced accuracy"] > 0.8
 
 

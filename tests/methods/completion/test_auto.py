@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import CVKT, MKMC, AutoCompleter, KernelViews, MeanFill, datasets, missingness, models
-from absentia.methods.completion import Holdout, _auto
+from absentia.methods.completion import Holdout
 from conftest import random_problem
 
 
@@ -44,7 +44,7 @@ def test_errors_are_those_of_the_methods_on_hidden_samples(kinds):
         assert auto.errors_[name] == pytest.approx(errors, rel=1e-6)
     for name in kv.names:
         least = min(errors[name] for errors in auto.errors_.values())
-        assert auto.errors_[auto.methods_[name]][name] <= (1 + _auto._NOISE) * least
+        assert auto.errors_[auto.methods_[name]][name] <= 1.03 * least  # what is within the noise
 
 
 def test_every_view_is_what_its_method_makes_of_it(tmp_path):
@@ -74,6 +74,5 @@ def test_where_nothing_can_be_hidden_views_are_predicted_from_one_another():
     assert set(auto.methods_.values()) == {"cvkt"}
 
 
-def test_the_mutual_model_is_not_tried_on_many_samples(monkeypatch):
-    monkeypatch.setattr(_auto, "_MAX_MKMC_CELLS", 100)
-    assert set(AutoCompleter().fit(random_problem(40, 3, 0.3)).errors_) == {"mean", "cvkt"}
+def test_the_mutual_model_is_not_tried_on_more_than_4000_cells():
+    assert set(AutoCompleter().fit(random_problem(41, 100, 0.3)).errors_) == {"mean", "cvkt"}

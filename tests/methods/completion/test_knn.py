@@ -14,8 +14,6 @@ from absentia import (
     Views,
     missingness,
 )
-from absentia.core import Dense
-from absentia.methods.completion import _fill as knn
 from conftest import random_kernels, random_problem
 from helpers.fillers import dense
 from reference import neighbours
@@ -46,14 +44,6 @@ def test_all_samples_as_neighbours_are_the_mean():
     kv = KernelViews.from_dense(K, observed=observed)
     done = KNNFill(40).fit_transform(kv).to_dense()
     np.testing.assert_allclose(done, MeanFill("blocks").fit_transform(kv).to_dense(), atol=1e-12)
-
-
-def test_scale_of_distances_is_the_mean_over_pairs():
-    X = np.random.default_rng(0).normal(size=(7, 2))
-    pairs = ((X[:, None] - X[None]) ** 2).sum(-1)
-    np.testing.assert_allclose(knn._mean_pair_distance(Dense(X @ X.T)), pairs.sum() / (7 * 6))
-    assert knn._mean_pair_distance(Dense(np.ones((4, 4)))) == 0
-    assert knn._mean_pair_distance(Dense(np.ones((1, 1)))) == 0
 
 
 def test_new_rows_are_exactly_those_of_refitting_where_neighbours_cannot_change():

@@ -1,4 +1,4 @@
-"""Average kernels, and weights by alignment."""
+"""Average kernels."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,6 @@ from scipy.optimize import minimize
 from sklearn.svm import SVC
 
 from absentia import AverageKernelSVC, KernelViews, ViewKernels, datasets, missingness
-from absentia.methods.learning import _mkl as baselines
-from absentia.methods.learning.engine import KernelStack, _stacks
-from reference import kernel_weights
 
 
 @pytest.fixture(scope="module")
@@ -109,55 +106,8 @@ def test_losses_are_squared_from_many_classes_on_unless_they_are_given(rng):
         assert np.abs(scores(classes) - scores(classes, loss=other)).max() > 0.01
 
 
-# ------------------------------------------------------------------------------- weights by alignment
-
-
-@pytest.mark.parametrize("counted", [80, 50])
-def test_alignment_weights_are_the_equations(problem, counted, monkeypatch):
-    _, kv, y = problem
-    monkeypatch.setattr(_stacks, "_CHUNK", 20_000)  # several chunks
-    signs, some = np.where(y < 5, 1.0, -1.0), np.arange(counted)
-    found = baselines._alignment_weights(KernelStack.of(kv), signs, some)
-    wanted = kernel_weights.alignment(dense(kv)[:, :counted, :counted], signs[:counted])
-    np.testing.assert_allclose(found / found.sum(), wanted, atol=1e-6)
-    assert (found > 0).sum() > 1
-    # the samples are spread as in the average kernel
-    H = np.eye(counted) - 1 / counted
-    spread = np.array([np.trace(H @ K[:counted, :counted] @ H) for K in dense(kv)])
-    assert found @ spread == pytest.approx(spread.mean(), rel=1e-10)
-
-
-def test_inner_products_of_centred_kernels_are_exact(problem):
-    _, kv, y = problem
-    signs, some = np.where(y < 5, 1.0, -1.0), np.arange(10, 80)
-    M, a, _ = KernelStack.of(kv).centred_products(signs, some)
-    H = np.eye(70) - 1 / 70
-    K = [H @ k[10:, 10:] @ H for k in dense(kv)]
-    np.testing.assert_allclose(M, [[np.sum(A * B) for B in K] for A in K], rtol=1e-10)
-    np.testing.assert_allclose(a, [signs[10:] @ A @ signs[10:] for A in K], rtol=1e-10)
-
-
-def test_weights_by_alignment_prefer_the_view_that_says_something(rng):
-    y = np.repeat([0, 1], 30)
-    X = rng.standard_normal((60, 2)) * 0.5 + 3 * y[:, None]
-    noise = rng.standard_normal((60, 5))
-    K = [np.exp(-0.5 * ((v[:, None] - v[None]) ** 2).sum(-1)) for v in (noise, X)]
-    keep = missingness.mcar((60, 2), 0.2, random_state=0)
-    machine = AverageKernelSVC("alignment").fit(KernelViews.from_dense(K, observed=keep), y)
-    assert machine.weights_[1] > 2 * machine.weights_[0]
-
-
-def test_labels_that_nothing_aligns_with_leave_the_weights_uniform():
-    y = np.array([0, 1] * 10)
-    signs = np.where(y == 1, 1.0, -1.0)
-    kv = KernelViews.from_dense([np.ones((20, 20)), np.ones((20, 20))])
-    np.testing.assert_array_equal(
-        baselines._alignment_weights(KernelStack.of(kv), signs, np.arange(20)), [0.5, 0.5]
-    )
-
-
 def test_bad_parameters_are_explained(problem):
     _, kv, y = problem
-    for bad in (AverageKernelSVC("best"), AverageKernelSVC(normalize="cosine")):
+    for bad in (AverageKernelSVC(loss="best"), AverageKernelSVC(normalize="cosine")):
         with pytest.raises(ValueError, match="must be"):
             bad.fit(kv, y < 5)

@@ -5,25 +5,26 @@ import pandas as pd
 import pytest
 
 import absentia
-from absentia import AutoClassifier, EarlyFusionClassifier
+from absentia import AutoClassifier, EarlyFusionClassifier, KernelViews
 from absentia.methods.learning import align_costs
-from absentia.methods.learning._base import _make_decision
 from helpers.known_effects import planted
+from helpers.smallest_classifiers import NearestMean
 
 COSTS = {"ill": {"healthy": 10, "ill": 0}, "healthy": {"ill": 1, "healthy": 0}}
 LOGISTIC = {"logistic": EarlyFusionClassifier("logistic", C=1.0)}
 
 
 def decide(decision, proba, classes=("a", "b", "c")):
-    """Positions of the classes."""
-    rule = _make_decision(decision, np.array(classes), np.array([0.6, 0.3, 0.1])[: len(classes)])
-    return ((proba * rule).argmax(axis=1) if rule.ndim == 1 else (proba @ rule).argmin(axis=1)).tolist()
+    """Positions of the classes, which were 6, 3 and 1 in training."""
+    y = np.repeat(classes, [6, 3, 1][: len(classes)])
+    model = NearestMean().fit(KernelViews.from_dense([np.eye(len(y))]), y).set_decision(decision)
+    rows = KernelViews.from_blocks({"view0": (model.ids_, np.eye(len(y)))})[np.arange(len(proba)) % len(y)]
+    return [list(classes).index(name) for name in model.decide(rows, proba)]
 
 
 def test_a_mistake_that_costs_ten_times_as_much_moves_the_threshold_to_one_eleventh():
     ill = np.array([1 / 11 - 1e-6, 1 / 11 + 1e-6, 0.5])
-    rule = _make_decision(COSTS, np.array(["healthy", "ill"]), np.array([0.5, 0.5]))
-    assert (np.column_stack([1 - ill, ill]) @ rule).argmin(axis=1).tolist() == [0, 1, 1]
+    assert decide(COSTS, np.column_stack([1 - ill, ill]), ["healthy", "ill"]) == [0, 1, 1]
 
 
 def test_a_fitted_classifier_decides_at_that_threshold_and_probabilities_stay():

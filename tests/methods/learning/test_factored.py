@@ -22,7 +22,6 @@ MACHINES = {
     "average": AverageKernelSVC(C=2.0),
     "average, rows": AverageKernelSVC(C=2.0, normalize="rows"),
     "average, squared": AverageKernelSVC(C=2.0, normalize="rows", loss="squared_hinge"),
-    "alignment": AverageKernelSVC("alignment", C=2.0),
 }
 
 

@@ -244,7 +244,6 @@ METHODS = {
     "penalized": AbsentMKLClassifier("penalized"),
     "two steps": AbsentMKLClassifier("penalized", two_step=True),
     "average": AverageKernelSVC(),
-    "alignment": AverageKernelSVC("alignment"),
     "regression": MKLRegressor(epsilon=0.1),
 }
 

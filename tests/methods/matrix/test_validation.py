@@ -7,7 +7,6 @@ from sklearn.base import clone
 
 from absentia import PMAImputer
 from absentia.core.linalg import NotPositiveDefiniteError
-from absentia.methods.matrix._validation import read_column_kernel
 from helpers.matrices import from_model
 from helpers.matrix_registry import (
     IMPUTERS,
@@ -232,11 +231,15 @@ def test_the_units_of_a_column_kernel_do_not_decide_what_is_lifted():
     K = np.array([[1.0, 0.5], [0.5, 1.0]])
     units = np.array([1e-4, 1e4])
     small = K * np.multiply.outer(units, units)
-    np.testing.assert_array_equal(read_column_kernel(small, 2), small)
+
+    def used(kernel):
+        return PMAImputer(row_kernel="none", col_kernel=kernel).fit([[1.0, 2.0], [3.0, np.nan]]).model_.N
+
+    np.testing.assert_array_equal(used(small), small)
     one = np.multiply.outer(units, units)  # singular
-    np.testing.assert_allclose(read_column_kernel(one, 2), one, rtol=1e-9)
-    assert np.linalg.eigvalsh(read_column_kernel(one, 2) / one)[0] > 0.9e-10
-    np.testing.assert_allclose(read_column_kernel(np.diag([2.0, 0.0]), 2), np.diag([2.0, 1e-10]))
+    np.testing.assert_allclose(used(one), one, rtol=1e-9)
+    assert np.linalg.eigvalsh(used(one) / one)[0] > 0.9e-10
+    np.testing.assert_allclose(used(np.diag([2.0, 0.0])), np.diag([2.0, 1e-10]))
 
 
 def test_a_column_kernel_of_zeros_is_refused():

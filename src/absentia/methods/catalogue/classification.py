@@ -63,7 +63,6 @@ ENTRIES: tuple[Entry, ...] = (
         "learning:AverageKernelSVC",
         "baseline: one machine on the average of the kernels, absent = zero; hard to beat",
         "weigh views",
-        {"weights": "uniform"},
         **_BOTH,
         **_BASELINE,
     ),
@@ -163,12 +162,6 @@ ENTRIES: tuple[Entry, ...] = (
         without=("max_iter", "constraint", "two_step", "paper_form"),
         aliases=("I-AMKL-lambda", "I-AMKL-λ"),
         **_CLASSES,
-    ),
-    _machine(
-        "alignment",
-        "learning:AverageKernelSVC",
-        "one machine on a sum of the kernels with weights that bring it nearest to the labels; quick",
-        fixed={"weights": "alignment"},
     ),
     _feature_classifier(
         "mmaf",

@@ -17,15 +17,9 @@ own.  Scores of more than two classes, less the bias, are divided by the share o
 norm that is in the views of the sample: else classes with their weight in other views would lose
 (``KernelClassifier``).
 
-The baseline is one machine on a weighted average of the kernels (:class:`AverageKernelSVC`), weights being
-all equal, hard to beat, or found without a machine in the loop by centred alignment,
-
-    min_{v >= 0} | sum_p v_p H K_p H - y y' |,    H centring
-
-(Cortes, Mohri & Rostamizadeh, "Algorithms for learning kernels based on centered alignment", JMLR 13,
-2012), scaled so that they spread the samples as equal weights do and C means much the same.  A sample with
-two views is shorter than one with six; ``normalize="rows"`` divides the average by ``sqrt(e_i e_j)``, with
-e the weight of the views that a sample has (for equal weights, the number of them up to a constant).
+The baseline, hard to beat, is one machine on the average of the kernels (:class:`AverageKernelSVC`).  A
+sample with two views is shorter than one with six; ``normalize="rows"`` divides the average by
+``sqrt(e_i e_j)``, with e the number of views that a sample has.
 
 A class against very many others has few samples of its own, and the hinge loss gives it up: nearly all
 scores are -1.  ``loss="squared_hinge"`` does not.  With ``C_i loss^2`` the dual is that of a machine
@@ -38,7 +32,6 @@ from dataclasses import KW_ONLY
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
-from scipy.optimize import nnls
 
 from absentia.core import Array, NonNegative, Positive, Range, estimator
 from absentia.core.linalg import inverse_sqrt
@@ -65,37 +58,16 @@ from absentia.methods.learning.engine import (
     Sum,
     relative_gap,
     rounding_error,
-    without_dust,
 )
 
 Norm = Annotated[float, Range(least=1)]
 _MANY_CLASSES = 20  # from which on the hinge loss does worse than its square (benchmarks/many_classes.py)
 
-# --------------------------------------------------------------------------------------- fixed weights
+# --------------------------------------------------------------------------------------- equal weights
 
 
-def _alignment_weights(stack: Stack, y: Array, counted: Array) -> Array:
-    """``min_{v >= 0} v' M v - 2 a' v`` by non-negative least squares; uniform if nothing aligns.
-
-    Scaled so that the samples are spread as in the average kernel: ``tr H K H`` is the same.  Nearly
-    constant kernels have the largest weights for what they say; scaled to sum one they would leave no room
-    for a margin at any ordinary C.
-    """
-    M, a, spread = stack.centred_products(y, counted)
-    # v'Mv - 2a'v with M = U diag(d) U' is |diag(d)^1/2 U'v - diag(d)^-1/2 U'a|^2 up to a constant;
-    # kernels are brought to the same length first, which changes no minimiser
-    root = inverse_sqrt(np.diagonal(M))
-    d, U = np.linalg.eigh(M * root[:, None] * root)
-    keep = d > 1e-10 * max(d[-1], 0.0)
-    if not keep.any():
-        return np.full(len(stack), 1 / len(stack))
-    B = np.sqrt(d[keep])[:, None] * U[:, keep].T
-    v = without_dust(nnls(B, (U[:, keep].T @ (a * root)) / np.sqrt(d[keep]))[0] * root)
-    return v * spread.mean() / float(v @ spread) if v.any() else np.full(len(stack), 1 / len(stack))
-
-
-class _FixedSum(NamedTuple):
-    """``sum_p eta_p K^_p``, and what each sample's rows and columns of it were multiplied by."""
+class _Average(NamedTuple):
+    """``sum_p eta_p K^_p`` with equal weights; what each sample's rows and columns were multiplied by."""
 
     eta: Array
     scale: Array
@@ -104,9 +76,10 @@ class _FixedSum(NamedTuple):
     bound: Array  # of the coefficients
 
     @classmethod
-    def of(cls, training: Training, eta: Array, rows: bool, squared: bool) -> Self:
+    def of(cls, training: Training, rows: bool, squared: bool) -> Self:
         """With `rows`, divided by ``sqrt(e_i e_j)``, ``e = S eta``; for `squared` losses, if so."""
-        scale, stack, C = np.ones(training.stack.n), training.stack, training.bound
+        m, stack, C = len(training.stack), training.stack, training.bound
+        eta, scale = np.full(m, 1 / m), np.ones(stack.n)
         if rows:
             scale = inverse_sqrt(training.observed @ eta)
             stack = stack.rescale(training.as_came(scale))
@@ -117,8 +90,8 @@ class _FixedSum(NamedTuple):
         return cls(eta, scale, stack, kernel, 2 * np.sqrt(C * C.sum()))
 
 
-def _fixed_machine(given: _FixedSum, training: Training, y: Array, tol: float) -> FittedMachine:
-    """The machine on a sum whose weights are given."""
+def _fit_average(given: _Average, training: Training, y: Array, tol: float) -> FittedMachine:
+    """The machine on the average."""
     eta, scale, stack, kernel, bound = given
     box = Box.classification(y, bound)
     machine = kernel.fit(box, tol=0.9 * tol)
@@ -136,20 +109,18 @@ def _solution(machine: Machine, gap: float, tol: float) -> Solution[Machine]:
 
 @estimator
 class AverageKernelSVC(KernelClassifier):
-    """A support vector machine on a weighted average of kernels; an absent view counts as zero.
+    """A support vector machine on the average of kernels; an absent view counts as zero.
 
-    The baselines for :class:`MKLClassifier` and :class:`AbsentMKLClassifier`, with the same interface and
+    The baseline for :class:`MKLClassifier` and :class:`AbsentMKLClassifier`, with the same interface and
     the same treatment of samples without views: one machine, no weights learned by it.
 
     Parameters
     ----------
-    weights : {"uniform", "alignment"}, default "uniform"
-        All equal, or those that bring the sum nearest to the labels (centred alignment).
     C : float or "cv", default 1.0
         Weight of the training errors; ``"cv"`` selects it by the log-loss of held-out samples.
     normalize : {"rows", None}, default None
-        ``"rows"``: divide by the root of the weight of the views that each of two samples has, so that
-        samples with few views are as long as others.
+        ``"rows"``: divide by the root of the number of views that each of two samples has, so that samples
+        with few views are as long as others.
     loss : {"auto", "hinge", "squared_hinge"}, default "auto"
         Of training errors; ``"auto"``: squared from twenty classes on, whose machines, one against the
         rest, have few samples on one side (``benchmarks/many_classes.py``).
@@ -172,12 +143,11 @@ class AverageKernelSVC(KernelClassifier):
     >>> from absentia import AverageKernelSVC, ViewKernels, datasets, missingness
     >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
     >>> kernels = ViewKernels().fit_transform(views.hide(missingness.mcar(views, 0.2, random_state=0)))
-    >>> machine = AverageKernelSVC("alignment", normalize="rows").fit(kernels, y < 5)
+    >>> machine = AverageKernelSVC(normalize="rows").fit(kernels, y < 5)
     >>> machine.weights_.shape, machine.converged_
     ((6,), True)
     """
 
-    weights: Literal["uniform", "alignment"] = "uniform"
     _: KW_ONLY
     C: Positive | Literal["cv"] = 1.0
     normalize: Literal["rows"] | None = None
@@ -194,20 +164,10 @@ class AverageKernelSVC(KernelClassifier):
         return 1.0 if self.normalize == "rows" else 0.2
 
     def _train(self, training: Training, signs: Sequence[Array]) -> list[FittedMachine]:
-        m, rows, aligned = len(training.stack), self.normalize == "rows", self.weights == "alignment"
-        counted = np.sort(training.order[training.bound > 0])
         many = len(self.classes_) >= _MANY_CLASSES
-        how = rows, self.loss == "squared_hinge" or (many and self.loss == "auto")
-        uniform = None if aligned else _FixedSum.of(training, np.full(m, 1 / m), *how)  # for all machines
-
-        def learn(y: Array) -> FittedMachine:
-            given = uniform
-            if given is None:
-                eta = _alignment_weights(training.stack, training.as_came(y), counted)
-                given = _FixedSum.of(training, eta, *how)
-            return _fixed_machine(given, training, y, self.tol)
-
-        return map_in_threads(learn, signs, training.stack)
+        squared = self.loss == "squared_hinge" or (many and self.loss == "auto")
+        given = _Average.of(training, self.normalize == "rows", squared)  # for all machines
+        return map_in_threads(lambda y: _fit_average(given, training, y, self.tol), signs, training.stack)
 
     def _rescale(self, X: KernelViews, scores: Array) -> Array:
         return scores if self.normalize is None else scores * inverse_sqrt(X.observed @ self._weights.T)

@@ -5,7 +5,6 @@ import pytest
 
 from absentia import CVKT, AbsenceWarning, KernelViews, MeanFill, datasets, metrics, missingness
 from absentia.methods.completion import Holdout
-from absentia.methods.completion.cvkt._features import default_landmarks
 from conftest import random_kernels, random_problem
 from helpers.cvkt_problems import DIGITS, factor_problem, published
 
@@ -327,6 +326,7 @@ def test_later_rounds_are_eased_only_where_that_completes_hidden_samples_better(
 def test_many_samples_get_landmarks_by_themselves():
     kv = random_problem(40, 4, 0.3)
     assert all(drawn is None for drawn in CVKT(rounds=1).fit(kv)._landmarks)
-    assert default_landmarks(KernelViews.from_factors({"a": (np.arange(3000), np.ones((3000, 5)))})) is None
-    many = KernelViews.from_dense(np.stack([np.eye(1001)] * 2))
-    assert default_landmarks(many) == 300
+    thin = {name: (np.arange(3000), np.ones((3000, 5))) for name in "ab"}
+    assert CVKT(rounds=1).fit(KernelViews.from_factors(thin))._landmarks == [None, None]
+    many = CVKT(rounds=1).fit(KernelViews.from_dense(np.stack([np.eye(1001)] * 2)))
+    assert [len(drawn) for drawn in many._landmarks] == [300, 300]

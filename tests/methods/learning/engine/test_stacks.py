@@ -118,15 +118,6 @@ def test_scaled_samples_are_scaled_rows_and_columns(rng):
     np.testing.assert_allclose(part.scores(ETA, z[some]), whole @ z[some], rtol=1e-11, atol=1e-11)
 
 
-def test_alignments_are_those_of_the_dense_kernels(monkeypatch):
-    monkeypatch.setattr(module, "_FACTOR_CHUNK", 7)
-    thin, dense, y = twins()
-    for found, wanted in zip(
-        thin.centred_products(y, some := np.arange(10, 55)), dense.centred_products(y, some), strict=True
-    ):
-        np.testing.assert_allclose(found, wanted, rtol=1e-10)
-
-
 def test_the_samples_of_views_are_found():
     thin, dense, _ = twins()
     views = np.array([False, True, False, True])

@@ -36,8 +36,6 @@ from absentia.methods.learning.engine._svm import Box, Machine, fit_machine, pro
 
 _ROWS = 16  # of a kernel brought into another order at a time
 _SUMMED = 2**15  # numbers of a sum of kernels that are made at a time
-_CHUNK = 2**22  # numbers held at a time for the inner products of kernels
-_FACTOR_CHUNK = 4096  # samples whose factors of all views are held at a time
 _FACTOR_ROWS = 1024  # of one view's factors brought to double precision at a time
 _NEAR = 0.05  # share of the samples that count as near their kinks
 _MOST_NEAR = 20_000  # of them that are looked at
@@ -53,14 +51,6 @@ class _Response(NamedTuple):
     @classmethod
     def none(cls, m: int) -> _Response:
         return cls(np.zeros((m, m)), np.zeros(0, dtype=np.int64), np.zeros((0, m)))
-
-
-class _Alignments(NamedTuple):
-    """Inner products of kernels centred over the samples that count."""
-
-    M: Array  # of the kernels with one another
-    a: Array  # with the labels: y' H K_p H y
-    spread: Array  # with the identity: tr H K_p H
 
 
 class _StackedViews:
@@ -210,29 +200,6 @@ class KernelStack(_StackedViews):
         blocks = [block * scale[rows][:, None] * scale[rows] for block, rows in pairs]
         return KernelStack(blocks, self.index, self.n)
 
-    def centred_products(self, y: Array, counted: Array) -> _Alignments:
-        """Inner products of the centred kernels, over the samples that count."""
-        m, n = len(self), len(counted)
-        mean_weight, centred = np.zeros((2, self.n))
-        mean_weight[counted], centred[counted] = 1 / n, y[counted] - y[counted].mean()
-        means = self.products(mean_weight)[0].T
-        M = np.zeros((m, m))
-        for rows in np.array_split(counted, max(1, m * n * n // _CHUNK)):
-            A = np.empty((m, len(rows), n))
-            for p in range(m):
-                part = np.zeros((len(rows), self.n))
-                self._add_rows(p, rows, 1.0, part)
-                A[p] = part[:, counted]
-                A[p] += means[p] @ mean_weight - means[p, rows, None] - means[p, counted]
-            flat = A.reshape(m, -1)
-            M += flat @ flat.T
-        seen = mean_weight > 0
-        triples = zip(self.blocks, self.index, means, strict=True)
-        spread = [
-            np.diagonal(block)[seen[i]].sum() - n * (mean @ mean_weight) for block, i, mean in triples
-        ]
-        return _Alignments(M, self.products(centred)[1], np.array(spread, dtype=np.float64))
-
     def largest(self) -> Array:
         """Every kernel's largest value, which lies on its diagonal."""
         return np.array([np.diagonal(block).max(initial=0.0) for block in self.blocks], dtype=np.float64)
@@ -379,28 +346,6 @@ class FactorStack(_StackedViews):
     def rescale(self, scale: Array) -> FactorStack:
         """The same with every sample's factors multiplied by `scale`."""
         return FactorStack(self.factors, self.index, self.n, self._diagonal, self.scale * scale)
-
-    def centred_products(self, y: Array, counted: Array) -> _Alignments:
-        """Inner products of the centred kernels, over the samples that count."""
-        ends = np.cumsum([0, *(Phi.shape[1] for Phi in self.factors)])
-        parts, n = [slice(a, b) for a, b in pairwise(ends)], len(counted)
-        centred, diagonal = y[counted] - y[counted].mean(), self.diagonal[counted]
-        mean, T, along = np.zeros(ends[-1]), np.zeros((ends[-1], ends[-1])), np.zeros(ends[-1])
-        pieces = [slice(a, a + _FACTOR_CHUNK) for a in range(0, n, _FACTOR_CHUNK)]
-        for piece in pieces:
-            mean += self.rows(counted[piece]).sum(axis=0) / n
-        beside = np.zeros((len(parts), len(parts)))  # of factors and diagonals
-        for piece in pieces:
-            rows = self.rows(counted[piece]) - mean
-            T += rows.T @ rows
-            along += centred[piece] @ rows
-            beside += np.array([(rows[:, p] ** 2).sum(axis=1) for p in parts]) @ diagonal[piece]
-        M = np.array([[float((T[p, q] ** 2).sum()) for q in parts] for p in parts]) + beside + beside.T
-        total = diagonal.sum(axis=0)
-        M += (1 - 2 / n) * diagonal.T @ diagonal + np.outer(total, total) / n**2
-        a = np.array([float(along[p] @ along[p]) for p in parts]) + centred**2 @ diagonal
-        spread = np.array([float(np.trace(T[p, p])) for p in parts]) + (1 - 1 / n) * total
-        return _Alignments(M, a, spread)
 
 
 class _FactorSum:
