@@ -10,7 +10,7 @@ process ABSENTIA_COMPARE {
     output:
     tuple val(meta), path("${prefix}/report.html"), emit: report
     tuple val(meta), path("${prefix}/table.csv"), emit: table
-    path "versions.yml", emit: versions
+    tuple val("${task.process}"), val('absentia'), eval("absentia --version"), topic: versions, emit: versions_absentia
 
     when:
     task.ext.when == null || task.ext.when
@@ -20,11 +20,6 @@ process ABSENTIA_COMPARE {
     prefix = task.ext.prefix ?: "${meta.id}"
     """
     absentia compare data --labels $labels:$label -o $prefix $args
-
-    cat <<-END_VERSIONS > versions.yml
-    "${task.process}":
-        absentia: \$(absentia --version)
-    END_VERSIONS
     """
 
     stub:
@@ -32,10 +27,5 @@ process ABSENTIA_COMPARE {
     """
     mkdir $prefix
     touch $prefix/report.html $prefix/table.csv
-
-    cat <<-END_VERSIONS > versions.yml
-    "${task.process}":
-        absentia: \$(absentia --version)
-    END_VERSIONS
     """
 }

@@ -10,7 +10,7 @@ process ABSENTIA_FIT {
     output:
     tuple val(meta), path("*.absentia"), emit: model
     tuple val(meta), path("*.html"), emit: report
-    path "versions.yml", emit: versions
+    tuple val("${task.process}"), val('absentia'), eval("absentia --version"), topic: versions, emit: versions_absentia
 
     when:
     task.ext.when == null || task.ext.when
@@ -20,21 +20,11 @@ process ABSENTIA_FIT {
     def prefix = task.ext.prefix ?: "${meta.id}"
     """
     absentia fit data --labels $labels:$label -o ${prefix}.absentia --threads $task.cpus $args
-
-    cat <<-END_VERSIONS > versions.yml
-    "${task.process}":
-        absentia: \$(absentia --version)
-    END_VERSIONS
     """
 
     stub:
     def prefix = task.ext.prefix ?: "${meta.id}"
     """
     touch ${prefix}.absentia ${prefix}.html
-
-    cat <<-END_VERSIONS > versions.yml
-    "${task.process}":
-        absentia: \$(absentia --version)
-    END_VERSIONS
     """
 }

@@ -9,7 +9,7 @@ process ABSENTIA_PREDICT {
 
     output:
     tuple val(meta), path("*.csv"), emit: predicted
-    path "versions.yml", emit: versions
+    tuple val("${task.process}"), val('absentia'), eval("absentia --version"), topic: versions, emit: versions_absentia
 
     when:
     task.ext.when == null || task.ext.when
@@ -19,21 +19,11 @@ process ABSENTIA_PREDICT {
     def prefix = task.ext.prefix ?: "${meta.id}"
     """
     absentia predict $model data -o ${prefix}.csv --threads $task.cpus $args
-
-    cat <<-END_VERSIONS > versions.yml
-    "${task.process}":
-        absentia: \$(absentia --version)
-    END_VERSIONS
     """
 
     stub:
     def prefix = task.ext.prefix ?: "${meta.id}"
     """
     touch ${prefix}.csv
-
-    cat <<-END_VERSIONS > versions.yml
-    "${task.process}":
-        absentia: \$(absentia --version)
-    END_VERSIONS
     """
 }
