@@ -62,6 +62,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 1e6,
     "plot_gallery": True,
     "remove_config_comments": True,
+    "reset_modules": ("matplotlib", "made_pages.set_colors"),
 }
 warnings.filterwarnings("ignore", message=".*FigureCanvasAgg is non-interactive.*")
 
