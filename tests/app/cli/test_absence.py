@@ -86,7 +86,9 @@ def test_what_cannot_be_told_is_counted_and_complete_data_need_no_reason(tmp_pat
     tables["b"][:2] = np.nan
     np.savez(tmp_path / "few.npz", **{f"view_{k}": v for k, v in tables.items()})
     said = run("inspect", tmp_path / "few.npz").stdout
-    assert "why absent: nothing is shown to tell it; tests: 0 that could be chance, 1 with too little" in said
+    assert (
+        "why absent: nothing is shown to tell it; tests: 0 that could be chance, 1 with too little" in said
+    )
 
 
 def test_inspect_lists_what_is_notable_and_counts_the_rest(folder):
