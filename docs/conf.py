@@ -39,7 +39,7 @@ myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 4
 nb_execution_mode = "force"
 nb_execution_in_temp = True
-nb_execution_timeout = 120
+nb_execution_timeout = 600  # a busy machine is no fault of a page
 nb_execution_raise_on_error = True
 nb_merge_streams = True
 
@@ -62,6 +62,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 1e6,
     "plot_gallery": True,
     "remove_config_comments": True,
+    "reset_modules": ("matplotlib", "made_pages.set_colors"),
 }
 warnings.filterwarnings("ignore", message=".*FigureCanvasAgg is non-interactive.*")
 

@@ -40,6 +40,8 @@ def files(tmp_path, monkeypatch):
     wide = pd.concat(cohort.tables.values(), axis=1).rename_axis("patient")
     wide.to_csv("wide.csv")
     cohort.labels.to_csv("labels.csv")
+    page = (ROOT / "docs/prediction.md").read_text(encoding="utf-8")
+    Path("costs.csv").write_text(re.search(r"```\n(,Basal.*?)```", page, re.DOTALL)[1])
     kernels = ViewKernels().fit_transform(Views.from_dict(cohort.tables))
     scipy.io.savemat("kernels.mat", {"KH": np.moveaxis(kernels.to_dense(), 0, 2)})
     mudata, anndata = pytest.importorskip("mudata"), pytest.importorskip("anndata")

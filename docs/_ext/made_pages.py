@@ -9,8 +9,11 @@ import sys
 from pathlib import Path
 
 import latex2mathml.converter
+import matplotlib
 from docutils import nodes
 from sphinx.util import logging
+
+from absentia.app.plots._base import COLORS
 
 LOG = logging.getLogger(__name__)
 
@@ -88,6 +91,11 @@ def visit_math(self, node):
     made = latex2mathml.converter.convert(text, display="inline" if inline else "block")
     self.body.append(made if inline else f'<div class="math">{made}</div>')
     raise nodes.SkipNode
+
+
+def set_colors(gallery_conf, file):
+    """Examples that draw by themselves have the displays' colours, which everybody tells apart."""
+    matplotlib.rcParams["axes.prop_cycle"] = matplotlib.cycler(color=COLORS)
 
 
 def skip_foreign(app, what, name, obj, skip, options):

@@ -15,8 +15,8 @@ WANTS = [
         "classifier",
         [
             ("more than 5,000 samples", "factors"),
-            ("weights of features are to be read", "linear"),
-            ("weights of views are to be read", "mkl"),
+            ("feature weights are to be read", "linear"),
+            ("view weights are to be read", "mkl"),
         ],
     ),
     (

@@ -135,6 +135,9 @@ def test_values_are_compared_in_deviations_of_what_was_observed():
     wanted = ((tables["a"][:15] - known.mean(axis=0)) / known.std(axis=0)).ravel()
     np.testing.assert_allclose(display.values["a"][0], wanted)
     assert np.corrcoef(*display.values["a"])[0, 1] > 0.7
+    shown = plots.ValuesDisplay(display.values | {"c": display.values["a"]}).plot().figure_
+    shown.draw_without_rendering()
+    assert shown.get_tightbbox().y1 <= shown.get_size_inches()[1]  # titles are whole
     with pytest.raises(ValueError, match="no view"):
         plots.ValuesDisplay.from_completed(
             absentia.complete_values(truth.hide(keep), keep="all"), truth.hide(keep)

@@ -434,7 +434,7 @@ class ValuesDisplay(Display):
 
     def _figure_size(self) -> tuple[float, float]:
         n_rows, n_columns = self._shape()
-        return 0.6 + 2.2 * n_columns, 0.3 + 2.4 * n_rows
+        return 0.6 + 2.2 * n_columns, 0.4 + 2.6 * n_rows
 
     def _shape(self) -> tuple[int, int]:
         n_columns = min(len(self.values), 3)

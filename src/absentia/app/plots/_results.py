@@ -34,7 +34,8 @@ class ComparisonDisplay(Display):
     --------
     >>> from absentia import compare, datasets, plots
     >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
-    >>> found = compare(views, y < 5, methods=["average", "linear"], repeats=1, n_jobs=1)
+    >>> views = views.select(["pixels", "fourier"])
+    >>> found = compare(views, y < 5, methods=["average", "linear"], repeats=1, cv=3, n_jobs=1)
     >>> display = plots.ComparisonDisplay.from_comparison(found)
     """
 
@@ -155,7 +156,7 @@ class LearningCurveDisplay(Display):
     >>> from absentia import compare, datasets, plots
     >>> views, y = datasets.load_digit_views(n_samples=90, return_X_y=True)
     >>> how = {"methods": ["average", "linear"], "repeats": 1, "cv": 3, "n_jobs": 1}
-    >>> found = compare(views, y < 5, learning_curve=True, **how)
+    >>> found = compare(views.select(["pixels"]), y < 5, learning_curve=True, **how)
     >>> display = plots.LearningCurveDisplay.from_comparison(found)
     """
 
