@@ -2,14 +2,16 @@
 
 import numpy as np
 import pytest
+from scipy.stats import entropy
 
-from absentia import AverageKernelSVC, EarlyFusionClassifier, ViewKernels, Views
-from absentia.experiment import count_steps
+from absentia import AbsentClassifier, AverageKernelSVC, EarlyFusionClassifier, ViewKernels, Views
+from absentia.experiment import _validation, count_steps
 from absentia.experiment import cross_validate as cross_validate_task
 from absentia.experiment._validation import _predict_without_each
 from absentia.methods.learning._held_out import _GRID
 from absentia.tasks import CLASSIFICATION, Plan
 from helpers.digit_samples import digit_views
+from helpers.known_effects import planted
 
 WARNED = pytest.mark.filterwarnings("ignore:.*have every view, which makes this identical")
 
@@ -44,7 +46,7 @@ def test_labels_that_mean_nothing_are_predicted_no_better_than_chance():
 
 @WARNED
 def test_the_folds_see_only_their_training_samples(monkeypatch):
-    from absentia import AbsentMKLClassifier
+    from absentia import AbsentMKLClassifier, ViewKernels
 
     views, y = digit_views(60)
     seen = []
@@ -131,6 +133,51 @@ def test_each_view_alone_is_hidden_from_those_who_have_it():
     seen = SaysWhatItSees().predict(views)
     said = _predict_without_each(CLASSIFICATION, SaysWhatItSees(), views, seen)
     np.testing.assert_array_equal(said, seen[:, None] - views.observed * 2 ** np.arange(views.n_views))
+
+
+# ------------------------------------------------------------------------ what decisions rest on, and gains
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_contributions_and_gains_are_of_samples_that_the_model_has_not_seen(n_classes, monkeypatch):
+    seen = []
+    value = _validation.inspection.value_of_views
+
+    def watched(model, X, among, **options):
+        seen.append(set(X.ids.tolist()) & set(among.ids.tolist()))
+        assert not set(X.ids.tolist()) & set(model.classifier.ids_.tolist())
+        return value(model, X, among, **options)
+
+    monkeypatch.setattr(_validation.inspection, "value_of_views", watched)
+    views, y = planted(60, n_classes=n_classes)
+    judged = cross_validate(views, y, Plan(AbsentClassifier("mean"), C=1.0))
+    assert len(seen) == 5
+    assert not any(seen)
+    lacking = {(i, v) for i, v in np.argwhere(~views.observed).tolist()}
+    assert {(g.sample, g.view) for g in judged.gains} == lacking
+    by_view = [np.mean([g.gain for g in judged.gains if g.view == v]) for v in range(3)]
+    assert by_view[0] > by_view[2]
+
+
+@pytest.mark.slow
+def test_of_kernels_there_are_no_gains_and_machines_on_kernels_of_features_have_some():
+    views, y = planted(40)
+    plan = Plan(AverageKernelSVC(probability=True), C=1.0)
+    kernels = ViewKernels().fit_transform(views)
+    assert cross_validate(kernels, y, plan).gains is None
+    assert len(cross_validate(views, y, plan).gains) > 0
+    assert cross_validate(views, y, Plan(AverageKernelSVC(), C=1.0)).gains is None
+
+
+def test_only_the_least_certain_are_tried_where_there_are_many(monkeypatch):
+    monkeypatch.setattr(_validation, "_MAX_GAIN_SAMPLES", 10)
+    views, y = planted(60)
+    judged = cross_validate(views, y, Plan(EarlyFusionClassifier("logistic"), C=1.0))
+    samples = {g.sample for g in judged.gains}
+    assert len(samples) == 10
+    lacking = np.flatnonzero(~views.observed.all(axis=1))
+    doubt = entropy(judged.probabilities, axis=1)
+    assert doubt[list(samples)].mean() > doubt[lacking].mean()
 
 
 @pytest.mark.parametrize("by", ["pattern", "none"])

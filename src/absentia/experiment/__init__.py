@@ -3,6 +3,7 @@
 from absentia.experiment import results
 from absentia.experiment._forecast import forecast_seconds
 from absentia.experiment._validation import (
+    Gain,
     Quality,
     Validation,
     compare_with_baselines,

@@ -2,8 +2,8 @@
 
 Predictions: everything is learned inside a fold's training part: the kernels' scales and widths, C, the
 machine, its calibration.  Folds are cut by what the samples are, not by where they stand: the order of the
-samples changes none of it.  For classes the page also tells what decisions rest on; that, too, is said by
-models that have not seen them.
+samples changes none of it.  For classes the page also tells what decisions rest on, and what samples would
+gain from one more view; that, too, is said by models that have not seen them.
 
 Completion: observed cells are hidden, completed and compared with the truth.  A cell is a sample in a view:
 a row of the view's kernel.  A tenth of each view's observed cells is hidden, never a sample's only one, and
@@ -13,19 +13,37 @@ random part is measured on, which does not depend on the order that they come in
 
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.stats import entropy
 from sklearn.base import clone
 
 from absentia.core import Array
 from absentia.data import KernelViews, Views
+from absentia.kernels import ViewKernels
+from absentia.methods import inspection
 from absentia.methods.catalogue import offered
 from absentia.methods.completion import Completer, Holdout
+from absentia.methods.models import Model
 from absentia.methods.prediction import HeldOutScores
 from absentia.tasks import Plan, Predictions, Task, adjust_samples, make_kernels, order_samples, row_errors
+
+_MAX_GAIN_SAMPLES = 60  # whose absent views are tried, those of least certainty first
+_GAIN_DRAWS = 10  # values tried of each absent view
+
+
+class Gain(NamedTuple):
+    """A sample and a view that it lacks, by position: how probable its class is now, and with the view."""
+
+    sample: int
+    view: int
+    now: float
+    expected: float
+    gain: float
+    changes: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +62,8 @@ class Validation:
         C, penalty or alpha of a method in every fold, if it has one.
     without : (n, V), optional
         What the first method predicts if a view is hidden from a sample.
+    gains : sequence of Gain, optional
+        What one more view is worth; None: it cannot be told.
     held_out : mapping of str to HeldOutScores
         Of the first method, where a coverage was asked for: calibrated by "pattern", and by "none".
     """
@@ -53,6 +73,7 @@ class Validation:
     fold: Array
     strengths: Mapping[str, tuple[Any, ...]]
     without: Array | None = None
+    gains: Sequence[Gain] | None = None
     held_out: Mapping[str, HeldOutScores] = field(default_factory=dict)
 
     @property
@@ -104,19 +125,28 @@ def cross_validate(
     strengths: dict[str, list[Any]] = {name: [] for name in plans}
     hidden = "hidden views" in task.sections
     without = np.empty(data.observed.shape, dtype=y.dtype) if hidden else None
+    gains: list[Gain] | None = [] if "gains" in task.sections and isinstance(data, Views) else None
     held_out = {} if coverage is None else _collect_scores(plans[first], data, y, order, coverage)
     for train, test in cut:
         part = _Fold(data, covariates, train, test)
         for name, plan in plans.items():
             with warnings.catch_warnings(action="ignore"):  # those of the fit to all samples are to be read
-                X, rows = part.prepare(plan)
+                kernels, X, rows = part.prepare(plan)
                 fitted = plan.fit(X, y[train], tick)
                 predictions[name].append(task.predict(fitted, rows))
                 if name == first:
+                    values, probabilities = (
+                        predictions[name][-1].values,
+                        predictions[name][-1].probabilities,
+                    )
                     if without is not None:
-                        without[test] = _predict_without_each(
-                            task, fitted, rows, predictions[name][-1].values
-                        )
+                        without[test] = _predict_without_each(task, fitted, rows, values)
+                    if probabilities is None:
+                        gains = None
+                    elif gains is not None:
+                        chosen = _choose_uncertain(probabilities, part.test, len(cut))
+                        model = Model(fitted, kernels)
+                        gains += _try_views(model, part.train, part.test[chosen], test[chosen])
                     for scores in held_out.values():
                         scores.read(fitted, rows, train, test)
             if (strength := task.find_strength(fitted)) is not None:
@@ -129,7 +159,9 @@ def cross_validate(
     joined = {name: Predictions.join(parts, place) for name, parts in predictions.items()}
     samples = tested[place]
     without = None if without is None else without[samples]
-    return Validation(samples, joined, fold, used, without, held_out)
+    if gains is not None:  # positions among the samples that were held out
+        gains = [gain._replace(sample=int(np.searchsorted(samples, gain.sample))) for gain in gains]
+    return Validation(samples, joined, fold, used, without, gains, held_out)
 
 
 def _collect_scores(plan: Plan, data: Any, y: Array, order: Array, coverage: float) -> dict[str, Any]:
@@ -146,19 +178,38 @@ class _Fold:
     ) -> None:
         with warnings.catch_warnings(action="ignore"):  # of levels that few have
             self.train, self.test, _ = adjust_samples(data, covariates, train, test)
-        self._made: list[tuple[Any, tuple[KernelViews, Any]]] = []
+        self._made: list[tuple[Any, tuple[ViewKernels | None, KernelViews, Any]]] = []
 
-    def prepare(self, plan: Plan) -> tuple[Any, Any]:
-        """What the method takes: of training samples, and of those held out."""
+    def prepare(self, plan: Plan) -> tuple[ViewKernels | None, Any, Any]:
+        """Kernels that are made before the method, if any; training samples, and held-out ones."""
         if plan.takes != "kernels":
-            return plan.transform(self.train)[1], self.test
+            return None, plan.transform(self.train)[1], self.test
         for kernel, made in self._made:
             if kernel is plan.kernel or kernel == plan.kernel:
                 return made
         view_kernels, kernels = make_kernels(self.train, plan.kernel)
         rows = self.test if view_kernels is None else view_kernels.transform(self.test)
-        self._made.append((plan.kernel, (kernels, rows)))
-        return kernels, rows
+        self._made.append((plan.kernel, (view_kernels, kernels, rows)))
+        return view_kernels, kernels, rows
+
+
+def _choose_uncertain(probabilities: Array, samples: Views, n_folds: int) -> Array:
+    """Positions of a fold's least certain samples among those that lack a view."""
+    uncertain = np.argsort(-entropy(probabilities, axis=1), kind="stable")
+    lacks = np.asarray((~samples.observed).any(axis=1))
+    return np.asarray(uncertain[lacks[uncertain]][: -(-_MAX_GAIN_SAMPLES // n_folds)])
+
+
+def _try_views(model: Model, train: Views, test: Views, positions: Array) -> list[Gain]:
+    """What one more view is worth to the samples `test`, which stand at these positions in all."""
+    if not len(test):
+        return []
+    table = inspection.value_of_views(model, test, train, n_draws=_GAIN_DRAWS)
+    place = dict(zip(test.ids.tolist(), positions.tolist(), strict=True))
+    return [
+        Gain(place[sample], test.names.index(view), *map(float, numbers))
+        for sample, view, *numbers in table.itertuples(index=False)
+    ]
 
 
 def _predict_without_each(task: Task, fitted: Any, rows: Any, predicted: Array) -> Array:

@@ -360,7 +360,7 @@ class Task:
     metrics: tuple[Metric, ...]  # the first is what methods are ranked by
     pattern_metric: ClassVar[Metric | None] = None  # of samples that have the same views
     prior_name: str = ""  # what a prediction that knows nothing of a sample is called
-    sections: ClassVar[frozenset[str]] = frozenset()  # of a fit's page: "hidden views"
+    sections: ClassVar[frozenset[str]] = frozenset()  # of a fit's page: "hidden views", "gains"
     max_validated: ClassVar[int | None] = None  # samples that a fit is cross-validated on at most
     wanted: ClassVar[str] = ""  # labels that methods of this task learn from, in words
     lacking: ClassVar[tuple[str, str]] = ("a label", "a label")  # what samples that are not used lack

@@ -80,7 +80,7 @@ class Classification(Task):
     )
     pattern_metric = metrics[1]
     prior_name = _MAJORITY
-    sections = frozenset({"hidden views"})
+    sections = frozenset({"hidden views", "gains"})
     max_validated = 20_000
     wanted = "one class for each sample is wanted: --labels FILE:COLUMN"
     no_view = "no usable view: prior returned"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from absentia.app.report import _classification, render_classification
+from absentia.experiment import Gain
 from helpers.report_data import classification_story
 from helpers.report_pages import NASTY, row_cells, section
 
@@ -91,3 +92,49 @@ def test_no_mistakes():
     text = render_classification(mistaken_story(predictions={"m": story.truth}))
     assert "None: every sample was classified rightly" in text
     assert 'class="mistakes"' not in text
+
+
+# ---------------------------------------------------------------------------------------------- measure next
+
+
+def some_gains(story):
+    """View 2 gains the more the later the sample, view 1 loses a little."""
+    lacking = np.argwhere(~story.observed)
+    return [
+        Gain(int(i), int(v), 0.4, 0.4 + gain, gain, 0.25)
+        for i, v in lacking
+        for gain in [{0: 0.0, 1: -0.1, 2: i / 200}[int(v)]]
+    ]
+
+
+def test_views_and_samples_that_gain_most_come_first():
+    story = classification_story()
+    gains = some_gains(story)
+    text = render_classification(classification_story(gains=gains, ids=[f"s{i}" for i in range(120)]))
+    rows = row_cells(text, "patterns gains")
+    assert [row[0] for row in rows] == ["view 2", "view 0", "view 1"]
+    mean = sum(g.gain for g in gains if g.view == 2) / sum(g.view == 2 for g in gains)
+    assert rows[0][2] == f"{100 * mean:.1f}"
+    assert rows[2][2] == "−10.0"
+    assert rows[0][3] == "25%"
+    best = sorted((g for g in gains if g.view == 2), key=lambda g: -g.gain)
+    found = row_cells(text, "mistakes candidates")
+    assert [row[0] for row in found] == [f"s{g.sample}" for g in best[:10]]
+    assert found[0][1] == "view 2"
+    assert found[0][2] == story.classes[story.predictions[story.method][best[0].sample]]
+    assert found[0][3:6] == ["40%", f"{100 * best[0].expected:.0f}%", f"{100 * best[0].gain:.1f}"]
+    lacking = int((~story.observed.all(axis=1)).sum())
+    assert f"Tried on all {lacking} samples" in text
+    fewer = [g for g in gains if g.sample < 60]
+    assert f"least certain of {lacking} samples" in render_classification(classification_story(gains=fewer))
+
+
+def test_where_nothing_can_be_told_the_page_says_why_or_nothing():
+    story = classification_story(why_no_gains="it takes features, and the data are kernels")
+    text = render_classification(story)
+    assert "Not computed: it takes features, and the data are kernels." in text
+    assert 'id="next"' not in render_classification(classification_story())
+    complete = classification_story()
+    complete = classification_story(observed=complete.observed | True, gains=[])
+    assert 'id="next"' not in render_classification(complete)
+    assert "could be lent" in render_classification(classification_story(gains=[]))

@@ -513,7 +513,7 @@ def _render_classes(fit: _Fit, validation: Validation, common: Mapping[str, Any]
         probabilities=validation.probabilities,
         ids=seen.data.ids,
         without=None if validation.without is None else np.searchsorted(classes, validation.without),
-        **_model_fields(fit.model),
+        **_model_fields(fit.model, validation),
         used=getattr(classifier, "sentence_", ""),
         figures=_main_figures(fit),
         n_learned=len(fit.training.y),
@@ -569,11 +569,13 @@ def _render_survival(fit: _Fit, validation: Validation, common: Mapping[str, Any
     return report.render_survival(data)
 
 
-def _model_fields(model: Model) -> dict[str, Any]:
-    """Fields of a classification's page: features, and the rule of decision."""
-    fields: dict[str, Any] = {}
+def _model_fields(model: Model, validation: Validation) -> dict[str, Any]:
+    """Fields of a classification's page: gains, features, and the rule of decision."""
+    fields: dict[str, Any] = {"gains": validation.gains}
     if rule := decision_words(model.classifier):
         fields["rule"] = f"with the {rule}, which need not be the most probable one"
+    if validation.gains is None:
+        fields["why_no_gains"] = _why_no_gains(model, validation)
     try:
         table = inspection.feature_importance(model)
     except ValueError:  # it has none
@@ -583,3 +585,9 @@ def _model_fields(model: Model) -> dict[str, Any]:
     parts = ", ".join(f"{name} ({100 * share:.0f}%)" for name, share in shares.items())
     fields["importance_of"] = f"the mean of {parts}" if parts else ""
     return fields
+
+
+def _why_no_gains(model: Model, validation: Validation) -> str:
+    if not model.takes_features:
+        return "it takes features, and the data are kernels"
+    return "the method was fitted without probabilities" if validation.probabilities is None else ""

@@ -1,4 +1,4 @@
-"""The page about a classification: how often it is right, for whom, which views count."""
+"""The page about a classification: how often it is right, for whom, which views count, what to measure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from absentia.app.report._page import (
     bar_cell,
     few_row,
     format_count,
+    format_decimal,
     format_number,
     format_p,
     format_percent,
@@ -50,6 +51,7 @@ from absentia.app.report._sections import (
 from absentia.core import Array
 from absentia.core.svg import Frame, Markup, dot, element, fill
 from absentia.data.statistics import mcnemar
+from absentia.experiment import Gain
 from absentia.tasks import balanced_accuracy
 
 _MAX_CLASSES = 60  # beyond, the confusion matrix shows the most frequent ones
@@ -59,6 +61,7 @@ _UPRIGHT = 70  # characters of all heads above which these stand upright
 _N_BINS = 10
 _MAX_MISTAKES = 200
 _MAX_FEATURES = 10
+_MAX_CANDIDATES = 10
 _SHARES = {share: f"{100 * share:.0f}%" for share in (0, 0.25, 0.5, 0.75, 1)}
 
 
@@ -93,6 +96,10 @@ class ClassificationReport(PredictionReport):
         How much features count, where the model says so.
     importance_of : str
         Which parts of the model these are of, in words; empty: all of it.
+    gains : sequence of Gain, optional
+        What samples would gain from views that they lack.
+    why_no_gains : str
+        Said in their place.
     """
 
     classes: Sequence[str]
@@ -107,6 +114,8 @@ class ClassificationReport(PredictionReport):
     figures: Sequence[tuple[str, str]] = ()
     importance: Sequence[tuple[str, str, float]] = ()
     importance_of: str = ""
+    gains: Sequence[Gain] | None = None
+    why_no_gains: str = ""
 
     def get_id(self, i: int) -> str:
         return str(i if self.ids is None else self.ids[i])
@@ -126,6 +135,7 @@ def render_classification(data: ClassificationReport) -> str:
         _make_views_section(data),
         _make_features_section(data),
         _make_weights_section(data),
+        _make_next_section(data),
         _make_calibration_section(data),
         make_coverage_section(data, "Sets of classes", "Mean classes"),
         make_presence_section(data),
@@ -428,6 +438,65 @@ def _make_weights_section(data: ClassificationReport) -> Section | None:
     table = make_bar_table("Weights", ["View", "Weight", "Samples with it"], rows, "patterns weights")
     mean = ", mean of the classes, each of which has a machine of its own" if len(weights) > 1 else ""
     return make_section("classification.weights", [table], mean=mean)
+
+
+# --------------------------------------------------------------------------------------------- measure next
+
+
+def _make_next_section(data: ClassificationReport) -> Section | None:
+    """How much more probable right classes would be with one more view; None if that was not asked."""
+    n_lacking = int((~data.observed.all(axis=1)).sum())
+    if not n_lacking or (data.gains is None and not data.why_no_gains):
+        return None
+    if not data.gains:
+        why = data.why_no_gains or "no sample that lacks a view could be lent one"
+        return Section("next", "Measure next", "What to measure next", f"Not computed: {why}.")
+    n_tried = len({gain.sample for gain in data.gains})
+    tried = f"the {format_number(n_tried)} least certain of {n_lacking} samples"
+    if n_tried == n_lacking:
+        tried = f"all {format_number(n_tried)} samples"
+    blocks = [_make_gain_table(data, data.gains), *_make_sample_gains(data, data.gains)]
+    return make_section("classification.next", blocks, tried=tried)
+
+
+def _make_gain_table(data: ClassificationReport, gains: Sequence[Gain]) -> Markup:
+    """Mean gain of each absent view, the largest first."""
+    rows = []
+    for v, name in enumerate(data.names):
+        of_view = [(gain.gain, gain.changes) for gain in gains if gain.view == v]
+        if of_view:
+            gain, changes = np.mean(of_view, axis=0).tolist()
+            cells = [format_number(len(of_view)), _format_points(gain), f"{100 * changes:.0f}%"]
+            rows.append((Row([name_cell(name), *cells]), gain))
+    rows.sort(key=lambda row: -row[1])
+    columns = ["Absent view", "Samples tried", "Mean gain, points", "Class would change"]
+    return make_bar_table("Gain by absent view", columns, rows, "patterns gains")
+
+
+def _make_sample_gains(data: ClassificationReport, gains: Sequence[Gain]) -> list[Markup]:
+    """The samples that would gain most."""
+    best = sorted(gains, key=lambda gain: (-gain.gain, gain.sample, gain.view))[:_MAX_CANDIDATES]
+    rows = []
+    for gain in best:
+        if gain.gain > 0:
+            words = (data.names[gain.view], data.classes[data.predictions[data.method][gain.sample]])
+            names = [name_cell(data.get_id(gain.sample), 40), *(name_cell(word, 32) for word in words)]
+            values = [f"{100 * value:.0f}%" for value in (gain.now, gain.expected)]
+            rows.append(Row([*names, *values, _format_points(gain.gain), f"{100 * gain.changes:.0f}%"]))
+    if not rows:
+        return []
+    columns: Columns = [
+        "Sample",
+        *(Column(name, numeric=False) for name in ("Measure", "Predicted now")),
+        *("Right now", "with it", "Gain, points", "Class would change"),
+    ]
+    label = "Samples that would gain most"
+    return [heading(label), make_table(label, columns, rows, "mistakes candidates")]
+
+
+def _format_points(value: float) -> str:
+    text = format_decimal(100 * value, 1)
+    return text.removeprefix("−") if float(text.replace("−", "")) == 0 else text
 
 
 # ---------------------------------------------------------------------------------------------- calibration
