@@ -12,7 +12,6 @@ from helpers.command_line import run
 
 ROOT = Path(__file__).parent.parent
 CONTRIB = ROOT / "contrib"
-pytestmark = pytest.mark.skipif(not CONTRIB.exists(), reason="contrib is not in this source distribution")
 WRAPPERS = [*sorted(CONTRIB.glob("galaxy/absentia_*.xml")), *sorted(CONTRIB.glob("nextflow/*/main.nf"))]
 
 
