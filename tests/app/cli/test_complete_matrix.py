@@ -72,7 +72,9 @@ def test_a_coverage_adds_tables_of_lower_and_upper_ends(tmp_path):
     assert run("complete", "t.csv", "-o", "o.csv", *PMA, "--coverage", 0.9, cwd=tmp_path).returncode == 0
     assert (read_numbers(tmp_path / "o.low.csv")[2] <= low).all()
     (tmp_path / "o.high.csv").write_text("mine")
-    refused(run("complete", "t.csv", "-o", "o.csv", *PMA, "--coverage", 0.8, cwd=tmp_path), "o.high.csv")
+    refused(
+        run("complete", "t.csv", "-o", "o.csv", *PMA, "--coverage", 0.8, cwd=tmp_path), "is there already"
+    )
     command = ("complete", "t.csv", "-o", "o.npz", *PMA, "--coverage", 0.8)
     assert run(*command, "--report", "r.html", cwd=tmp_path).returncode == 0
     written = np.load(tmp_path / "o.npz")

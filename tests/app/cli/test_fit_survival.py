@@ -45,7 +45,13 @@ def folder(tmp_path_factory):
 
 def test_by_default_several_methods_for_times_and_events_are_averaged(folder):
     said = (folder / "said.txt").read_text()
-    for word in ("auto: 59 samples, 2 views", "used: the average of", "no model", "m.html"):
+    for word in (
+        "auto: 59 samples, 2 views",
+        "used: the average of",
+        "concordance, left out",
+        "no model",
+        "m.html",
+    ):
         assert word in said
     model = absentia.load(folder / "m.absentia")
     assert isinstance(model, AutoSurvival)

@@ -322,6 +322,7 @@ def _say_how_it_went(fit: _Fit) -> None:
     say("; ".join(_summary_parts(fit)))
     if hasattr(fitted, "candidates_"):
         say(escape_text(f"used: {fitted.sentence_}"))
+        out.print(_candidate_table(fitted))
     if task.name == "classes" and hasattr(fitted, "weights_"):
         out.print(_weight_table(fitted))
     if fit.scores:
@@ -389,6 +390,15 @@ def _weight_table(fitted: Any) -> Table:
     table = make_table("view", heading)
     for name, column in zip(fitted.names_in_, weights.T, strict=True):
         table.add_row(escape_text(name), f"{column.mean():.3f}")
+    return table
+
+
+def _candidate_table(fitted: Any) -> Table:
+    measure = next(iter(next(iter(fitted.candidates_.values()))))
+    table = make_table("member", f"{'log-loss' if measure == 'loss' else measure}, left out", "weight")
+    for name, row in fitted.candidates_.items():
+        score, weight = row.values()
+        table.add_row(escape_text(name), f"{score:.3f}", f"{weight:.2f}")
     return table
 
 
