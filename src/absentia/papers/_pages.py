@@ -33,8 +33,8 @@ _INTRODUCTION = (
     "spread over repeats included, or ours where none is printed; otherwise it is better or worse here. It "
     "is not comparable where ours has fewer than five repeats (views of one mask are not draws) or lacks "
     "some settings of its row. What is so by definition, or follows from other printed numbers, is not "
-    "counted. This page and the others are made from the records beside them by `absentia reproduce --pages "
-    "docs/reproduction`."
+    "counted. This page and the others are made from the records beside them by "
+    "`absentia reproduce --pages docs/reproduction`."
 )
 _STORED = ("trial", "status", "result", "error")
 _LEAKS = "†"
