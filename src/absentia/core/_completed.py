@@ -212,12 +212,11 @@ class _CompletedRows:
 
 
 def get_factor_rows(operator: Operator) -> _Factors:
-    """The same as :func:`get_factors`; Phi of a completed kernel makes ``Phi[rows]`` when it is asked for.
+    """The factors of a kernel that has them; of a completed one, ``Phi[rows]`` are made when asked for.
 
-    Filled samples lie along axes ``Phi' C``, which ``G = Phi Phi' C`` tells, and beyond them.
-
-    What `E` has more than these axes is of the filled samples alone.  Good to some 1e-8 of the largest
-    value where factors are nearly dependent.
+    Filled samples lie along axes ``Phi' C``, which ``G = Phi Phi' C`` tells, and beyond them: what `E` has
+    more than these axes is of the filled samples alone.  Good to some 1e-8 of the largest value where
+    factors are nearly dependent.
     """
     if not isinstance(operator, Completed):
         return get_factors(operator)
