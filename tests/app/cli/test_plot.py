@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from absentia import io
+from absentia import io, plots
 from helpers.command_line import refused, run
 from helpers.known_effects import planted
 
@@ -73,6 +73,14 @@ def test_tables_are_drawn(folder, tmp_path):
 def test_what_cannot_be_drawn_is_refused(folder, words, message):
     refused(run("plot", *words, cwd=folder), message)
     assert not (folder / "x.pdf").exists()
+
+
+def test_every_display_is_drawn_from_the_command_line():
+    said = run("plot", "--help").stdout
+    offered = set(re.findall(r"[\w-]+", said[said.index("choices:") :].partition("]")[0]))
+    displays = {name.removesuffix("Display") for name in vars(plots) if name.endswith("Display")} - {""}
+    kinds = {re.sub("(?<=[a-z])(?=[A-Z])", "-", name).lower() for name in displays}
+    assert {kind for kind in kinds if not {kind, f"{kind}s"} & offered} == set()
 
 
 def test_coverage_is_what_the_calibrated_model_reaches(tmp_path):

@@ -87,14 +87,8 @@ class PresenceDisplay(Display):
         colors = [ABSENT, PRESENT, *(color(i) for i in range(len(classes)))]
         if classes:
             strips.append(2 + code[order])
-        ax.imshow(
-            np.array(strips),
-            aspect="auto",
-            interpolation="nearest",
-            cmap=ListedColormap(colors),
-            vmin=-0.5,
-            vmax=len(colors) - 0.5,
-        )
+        look = {"cmap": ListedColormap(colors), "vmin": -0.5, "vmax": len(colors) - 0.5}
+        ax.imshow(np.array(strips), aspect="auto", interpolation="nearest", **look)
         shares = [
             f"{name} ({has.mean():.0%})" for name, has in zip(self.names, self.observed.T, strict=True)
         ]
@@ -349,17 +343,10 @@ class EmbeddingDisplay(Display):
             rows = mark == i
             full = self.observed[rows].all(axis=1).all()
             face: Any = shades[rows] if full else "none"
-            ax.scatter(
-                *self.points[rows].T,
-                s=22,
-                marker=MARKERS[i],
-                facecolors=face,
-                edgecolors=shades[rows],
-                linewidths=0.9,
-            )
+            look = {"s": 22, "marker": MARKERS[i], "linewidths": 0.9}
+            ax.scatter(*self.points[rows].T, facecolors=face, edgecolors=shades[rows], **look)
             fill = "0.3" if full else "none"
-            look = {"markerfacecolor": fill, "markeredgecolor": "0.3"}
-            legend.append(_make_key(words[i], MARKERS[i], **look))
+            legend.append(_make_key(words[i], MARKERS[i], markerfacecolor=fill, markeredgecolor="0.3"))
         ax.set_xlabel("first coordinate")
         ax.set_ylabel("second coordinate")
         clear_spines(ax)

@@ -248,23 +248,10 @@ class CalibrationDisplay(Display):
         ax.plot([0, 1], [0, 1], color="0.6", linewidth=1, linestyle=":")
         for i, (name, curve) in enumerate(self.curves.items()):
             error = [curve["came"] - curve["low"], curve["high"] - curve["came"]]
-            ax.errorbar(
-                curve["told"],
-                curve["came"],
-                error,
-                color=color(i),
-                marker=MARKERS[i],
-                ms=4,
-                lw=1.2,
-                elinewidth=0.7,
-                label=name,
-            )
-        ax.set(
-            xlim=(-0.02, 1.02),
-            ylim=(-0.02, 1.02),
-            xlabel="predicted probability",
-            ylabel="how often it was right",
-        )
+            look = {"color": color(i), "marker": MARKERS[i], "ms": 4, "lw": 1.2, "elinewidth": 0.7}
+            ax.errorbar(curve["told"], curve["came"], error, label=name, **look)
+        ends = (-0.02, 1.02)
+        ax.set(xlim=ends, ylim=ends, xlabel="predicted probability", ylabel="how often it was right")
         clear_spines(ax)
         ax.legend(frameon=False, fontsize="small", loc="upper left")
 

@@ -127,14 +127,8 @@ class CriticalDifferenceDisplay(Display):
             ax.plot([ends.min() - 0.03, ends.max() + 0.03], [row, row], color=COLORS[0], linewidth=3.5)
         width = self.result.critical_difference
         ax.plot([1, 1 + width], [-1.5, -1.5], color=COLORS[1], linewidth=2)
-        ax.text(
-            1 + width / 2,
-            -1.65,
-            f"critical difference {width:.2f}",
-            ha="center",
-            va="bottom",
-            color=COLORS[1],
-        )
+        words = f"critical difference {width:.2f}"
+        ax.text(1 + width / 2, -1.65, words, ha="center", va="bottom", color=COLORS[1])
         ax.set(xlim=(0.9, k + 0.1), ylim=(depth + half + 0.2, -2.4), xticks=range(1, k + 1), yticks=[])
         ax.spines["top"].set_position(("data", 0))
         ax.xaxis.set_ticks_position("top")
@@ -171,16 +165,8 @@ class LearningCurveDisplay(Display):
         last = 0.0
         for i, own in enumerate(self.curve.samples):
             n, value, low, high = _split_points(own.points)
-            ax.errorbar(
-                n,
-                value,
-                [value - low, high - value],
-                fmt="os"[i % 2],
-                ms=4,
-                color=color(i),
-                lw=1,
-                label=own.method,
-            )
+            error = [value - low, high - value]
+            ax.errorbar(n, value, error, fmt="os"[i % 2], ms=4, color=color(i), lw=1, label=own.method)
             last = max(last, n.max())
             if own.fitted:
                 n, value, low, high = _split_points(own.fitted)
