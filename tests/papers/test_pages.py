@@ -271,6 +271,14 @@ def test_errors_over_repeats_are_drawn_and_axes_have_names_and_round_ticks(tmp_p
     assert "error c" not in chart_svg(summarise(small, once))
 
 
+def test_long_names_of_methods_stay_inside_the_picture(tmp_path):
+    there, name = records(experiment(tmp_path, TEXT + CHART)), "mean of all other samples"
+    small = experiment(tmp_path, (TEXT + CHART).replace('"mean"', f'"{name}"'))
+    svg = ET.fromstring(chart_svg(summarise(small, there)))
+    [label] = [one for one in svg if one.text == name]
+    assert float(label.get("x")) + 6 * len(name) < float(svg.get("width"))
+
+
 def test_a_method_has_one_colour_and_its_variants_have_dashes():
     looks = _charts._line_classes(
         ["CVKT", "MKC", "CVKT, ridge", "C-AMKL", "C-AMKL as printed", "average kernel"]

@@ -47,7 +47,8 @@ def chart_svg(summary: Summary) -> str:
     classes = _line_classes(columns)
     n_down = -(-len(panels) // _ACROSS)
     width = min(_ACROSS, max(1, len(panels))) * _WIDTH
-    in_line = max(2, width // 150)  # names in a line of the legend
+    widest = max((46 + 6 * len(name) for name in columns), default=0)
+    in_line = max(1, width // max(150, widest))  # names in a line of the legend
     height = n_down * _HEIGHT + -(-len(columns) // in_line) * 18 + 8
     parts = [element("title", experiment.what), element("style", Markup(_STYLE))]
     for i, panel in enumerate(panels):
