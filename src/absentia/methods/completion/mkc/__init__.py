@@ -181,23 +181,13 @@ class MKC(Iterative, SubspaceCompleter):
         _check_views(X)
         views, order = order_for_learning(X)
         self._views, self._groups = views.tolist(), X.components()
-        self._samples = samples = order[self._groups[order] >= 0]
-        self._kernel_coordinates, C = {}, []
-        for v in self._views:
-            order, K = self._order_within(X.observed[:, v]), X.block(X.names[v])
-            coordinates = KernelCoordinates.of(K[np.ix_(order, order)], self.center)
-            self._kernel_coordinates[X.names[v]] = coordinates.reorder(invert_permutation(order))
-            C.append(coordinates.C)
-        observed = X.observed[samples][:, self._views]
-        problem = MKCProblem(
-            C,
-            observed,
-            float(self.c1),
-            float(self.c2),
-            float(self.c3),
-            on_all_samples=self.between == "all",
-        )
-        self._model: Variant = _VARIANTS[self.variant](problem)
+        self._samples = order[self._groups[order] >= 0]
+        self._observed = X.observed
+        self._kernel_coordinates = self._make_kernel_coordinates(X)
+        # free rows lie along directions whose signs no kernel tells again: files keep these
+        free = self.variant == "sdp"
+        self._directions = self._kernel_coordinates if free else None
+        self._train = None if free else X
         solution = iterate(
             make_step(self._model),
             lambda state: state.at.value,
@@ -209,6 +199,32 @@ class MKC(Iterative, SubspaceCompleter):
         self._set_convergence(solution)
         self._point, self._S = solution.state.at.point, solution.state.at.S
         self._describe(X)
+
+    def _make_kernel_coordinates(self, X: KernelViews) -> dict[str, KernelCoordinates]:
+        """Coordinates of the samples that have a view, by view, from the training kernels `X`."""
+        made = {}
+        for v in self._views:
+            order, K = self._order_within(X.observed[:, v]), X.block(X.names[v])
+            coordinates = KernelCoordinates.of(K[np.ix_(order, order)], self.center)
+            made[X.names[v]] = coordinates.reorder(invert_permutation(order))
+        return made
+
+    @cached_property
+    def _kernel_coordinates(self) -> dict[str, KernelCoordinates]:
+        """Made again when first used: in a file, kernels stand for them."""
+        return self._directions or self._make_kernel_coordinates(self._training_kernels)
+
+    @cached_property
+    def _model(self) -> Variant:
+        """The objective, with the samples in the order of the problem."""
+        parts = zip(self._views, self._kernel_coordinates.values(), strict=True)
+        # column by column, as eigenvectors come
+        C = [np.asfortranarray(view.C[self._order_within(self._observed[:, v])]) for v, view in parts]
+        observed = self._observed[self._samples][:, self._views]
+        c1, c2, c3 = float(self.c1), float(self.c2), float(self.c3)
+        return _VARIANTS[self.variant](
+            MKCProblem(C, observed, c1, c2, c3, on_all_samples=self.between == "all")
+        )
 
     def _order_within(self, present: Array) -> Array:
         """Positions, among the samples that have a view, of the same in the order of the problem."""

@@ -129,7 +129,6 @@ class KernelCoordinates:
 _EVENNESS = 1e-9
 
 
-@serializable
 @dataclass(frozen=True)
 class MKCProblem:
     """Coordinates of the observed samples of each view, who they are, and the objective's weights."""

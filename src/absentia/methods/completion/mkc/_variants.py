@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from absentia.core import Array, serializable
+from absentia.core import Array
 from absentia.core.linalg import cholesky, cholesky_solve, group_by_pattern
 from absentia.core.optimize import Point, StoppingRule, iterate
 from absentia.methods.completion.mkc._problem import (
@@ -142,7 +142,6 @@ class _Combination:
         return value + penalty, G + weights[:, None, :] * B
 
 
-@serializable
 class Heterogeneous(_Combination):
     """ht: views agree in the *coefficients* of a sample."""
 
@@ -174,7 +173,6 @@ class Heterogeneous(_Combination):
         return _coefficient_curvature(self.problem, M)
 
 
-@serializable
 class Approximate(_Combination):
     """app: views agree in the *kernels* that the coefficients give."""
 
@@ -230,7 +228,6 @@ def _factorise_curvature(factor: float, M: Array, diagonal: Array) -> Array:
 # missing samples are the unknowns, and nothing constrains them.
 
 
-@serializable
 class Free:
     """sdp: views agree in their kernels, and nothing else is asked of those."""
 
