@@ -22,14 +22,13 @@ from hypothesis import HealthCheck, settings
 from absentia import ViewKernels, datasets, missingness
 from absentia.app import _exit_codes, _progress
 from absentia.core import _estimator
-from absentia.experiment import _validation
 from absentia.testing._tools import add_noise, random_kernels, random_problem  # noqa: F401
 
 # where NumPy was there before this file, the variables came too late
 threadpoolctl.threadpool_limits(int(os.environ["OPENBLAS_NUM_THREADS"]))
 
 # nothing hangs on how fast it runs: clocks stand still unless a test brings one, and every run is the same
-_progress._clock = _estimator._clock = _validation._clock = lambda: 0.0
+_progress._clock = _estimator._clock = lambda: 0.0
 settings.register_profile(
     "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -117,14 +117,10 @@ def cross_validate(
     plans = {name: plan.suit(data) for name, plan in plans.items()}
     first = next(iter(plans))
     order = order_samples(data, *task.order_keys(y))
-    if times is None:
-        cut = task.make_folds(order, y, task.count_folds(y, data.groups), seed, data.groups)
-    else:
-        cut = task.make_time_folds(y, times, data.groups)
+    cut = _cut_folds(task, y, order, data.groups, seed, times)
     predictions: dict[str, list[Predictions]] = {name: [] for name in (*plans, task.prior_name)}
     strengths: dict[str, list[Any]] = {name: [] for name in plans}
-    hidden = "hidden views" in task.sections
-    without = np.empty(data.observed.shape, dtype=y.dtype) if hidden else None
+    without = np.empty(data.observed.shape, dtype=y.dtype) if "hidden views" in task.sections else None
     gains: list[Gain] | None = [] if "gains" in task.sections and isinstance(data, Views) else None
     held_out = {} if coverage is None else _collect_scores(plans[first], data, y, order, coverage)
     for train, test in cut:
@@ -133,35 +129,37 @@ def cross_validate(
             with warnings.catch_warnings(action="ignore"):  # those of the fit to all samples are to be read
                 kernels, X, rows = part.prepare(plan)
                 fitted = plan.fit(X, y[train], tick)
-                predictions[name].append(task.predict(fitted, rows))
+                predicted = task.predict(fitted, rows)
+                predictions[name].append(predicted)
                 if name == first:
-                    values, probabilities = (
-                        predictions[name][-1].values,
-                        predictions[name][-1].probabilities,
-                    )
                     if without is not None:
-                        without[test] = _predict_without_each(task, fitted, rows, values)
-                    if probabilities is None:
+                        without[test] = _predict_without_each(task, fitted, rows, predicted.values)
+                    if predicted.probabilities is None:
                         gains = None
                     elif gains is not None:
-                        chosen = _choose_uncertain(probabilities, part.test, len(cut))
-                        model = Model(fitted, kernels)
-                        gains += _try_views(model, part.train, part.test[chosen], test[chosen])
+                        gains += _try_views(Model(fitted, kernels), part, test, predicted, len(cut))
                     for scores in held_out.values():
                         scores.read(fitted, rows, train, test)
             if (strength := task.find_strength(fitted)) is not None:
                 strengths[name].append(strength)
         predictions[task.prior_name].append(task.predict_prior(y[train], len(test)))
-    tested = np.concatenate([test for _, test in cut])
-    place = np.argsort(tested)
+    samples, place = np.unique(np.concatenate([test for _, test in cut]), return_index=True)
     fold = np.repeat(np.arange(len(cut)), [len(test) for _, test in cut])[place]
     used = {name: tuple(values) for name, values in strengths.items()}
     joined = {name: Predictions.join(parts, place) for name, parts in predictions.items()}
-    samples = tested[place]
     without = None if without is None else without[samples]
     if gains is not None:  # positions among the samples that were held out
         gains = [gain._replace(sample=int(np.searchsorted(samples, gain.sample))) for gain in gains]
     return Validation(samples, joined, fold, used, without, gains, held_out)
+
+
+def _cut_folds(
+    task: Task, y: Array, order: Array, groups: Array | None, seed: int, times: Array | None
+) -> Any:
+    """Positions to learn from and to be judged on, by fold: of samples as they are, or blocks in time."""
+    if times is not None:
+        return task.make_time_folds(y, times, groups)
+    return task.make_folds(order, y, task.count_folds(y, groups), seed, groups)
 
 
 def _collect_scores(plan: Plan, data: Any, y: Array, order: Array, coverage: float) -> dict[str, Any]:
@@ -193,21 +191,23 @@ class _Fold:
         return view_kernels, kernels, rows
 
 
-def _choose_uncertain(probabilities: Array, samples: Views, n_folds: int) -> Array:
-    """Positions of a fold's least certain samples among those that lack a view."""
-    uncertain = np.argsort(-entropy(probabilities, axis=1), kind="stable")
-    lacks = np.asarray((~samples.observed).any(axis=1))
-    return np.asarray(uncertain[lacks[uncertain]][: -(-_MAX_GAIN_SAMPLES // n_folds)])
+def _try_views(
+    model: Model, part: _Fold, positions: Array, predicted: Predictions, n_folds: int
+) -> list[Gain]:
+    """What one more view is worth to the least certain samples of a fold that lack one.
 
-
-def _try_views(model: Model, train: Views, test: Views, positions: Array) -> list[Gain]:
-    """What one more view is worth to the samples `test`, which stand at these positions in all."""
-    if not len(test):
+    `positions` are those of the fold's samples in all, `predicted` their classes and probabilities.
+    """
+    uncertain = np.argsort(-entropy(predicted.probabilities, axis=1), kind="stable")
+    lacks = (~part.test.observed).any(axis=1)
+    chosen = uncertain[lacks[uncertain]][: -(-_MAX_GAIN_SAMPLES // n_folds)]
+    if not len(chosen):
         return []
-    table = inspection.value_of_views(model, test, train, n_draws=_GAIN_DRAWS)
-    place = dict(zip(test.ids.tolist(), positions.tolist(), strict=True))
+    samples = part.test[chosen]
+    table = inspection.value_of_views(model, samples, part.train, n_draws=_GAIN_DRAWS)
+    place = dict(zip(samples.ids.tolist(), positions[chosen].tolist(), strict=True))
     return [
-        Gain(place[sample], test.names.index(view), *map(float, numbers))
+        Gain(place[sample], samples.names.index(view), *map(float, numbers))
         for sample, view, *numbers in table.itertuples(index=False)
     ]
 

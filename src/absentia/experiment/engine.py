@@ -340,7 +340,7 @@ def _read_status(name: str) -> int | None:
 
 @contextmanager
 def _enforce_limits(limits: Limits, own_process: bool) -> Iterator[None]:
-    """Inside, :class:`OutOfTime` and :class:`MemoryError` are raised beyond the limits."""
+    """Inside, :class:`_OutOfTime` and :class:`MemoryError` are raised beyond the limits."""
     if not _in_main_thread():  # no signal comes there, and limits are those of the whole process
         yield
         return

@@ -163,7 +163,7 @@ def test_degenerate_views_are_completed_or_named(completer, problem, capfd):
 
 @pytest.mark.parametrize(
     "completer",
-    [SVTFill(0.1), EMFill(3, ridge=0.1), KNNFill(5), CVKT(rounds=2), MKMC(n_components=3)],
+    [SVTFill(0.1), EMFill(3, ridge=0.1), KNNFill(5), CVKT(rounds=2), MKMC(n_components=3), MKC(tol=0.01)],
     ids=lambda completer: type(completer).__name__,
 )
 def test_a_fit_kept_without_its_kernels_is_whole_with_them(completer):

@@ -1,14 +1,12 @@
 """Flags that several verbs have: what the data are, kernels, and the parameters of methods.
 
-Parameters of methods are flags too, read as the chosen method has them.
-
-What the commands check before they begin: numbers, names, places.
-
-A command that is to fail fails at once and in one sentence, not after the work.
+Parameters of methods are flags too, read as the chosen method has them.  Numbers, names and places are
+checked before a command begins: one that is to fail fails at once and in one sentence, not after the work.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -28,8 +26,6 @@ from rich.table import Table
 if TYPE_CHECKING:
     from absentia.files import LoadedData
     from absentia.methods.catalogue import Entry
-
-import os
 
 
 def _parse_integer(_: Any, tokens: Sequence[Any]) -> int:
@@ -435,9 +431,6 @@ def check_coverage(coverage: float | None) -> None:
     """Refuse what is no share of samples; None was not given."""
     if coverage is not None and not 0 < coverage < 1:
         raise ValueError(f"--coverage is a number above 0 and below 1, not {coverage}")
-
-
-# ---------------------------------------------------------------------------------------------- places
 
 
 def check_outputs(inputs: Sequence[Path], outputs: Sequence[Path | None], force: bool) -> None:

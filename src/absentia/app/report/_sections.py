@@ -147,7 +147,7 @@ def describe_dots(names: Sequence[str]) -> str:
 def make_presence_section(data: Any) -> Section:
     """A strip for each view over the samples sorted by pattern, and the most frequent patterns.
 
-    `report` has `names` of V views and `observed` (n, V).
+    `data` has `names` of V views and `observed` (n, V).
     """
     patterns = _find_patterns(data.observed)
     observed = data.observed[np.argsort(patterns.rank, kind="stable")]

@@ -461,7 +461,7 @@ class Holdout:
         patience: int = 2,
         hopeless: float = np.inf,
     ) -> dict[_Key, float]:
-        """Errors along a path of values, left as :func:`absentia.core.along_path` says."""
+        """Errors along a path of values, left as :func:`absentia.core.optimize.evaluate_path` says."""
         return evaluate_path(path, lambda value: self.error(complete(value)), patience, hopeless)
 
 

@@ -313,7 +313,7 @@ class EMFill(RegularisedCompleter):
     random_state : int, Generator, RandomState or None
         Of what ``"heldout"`` hides.  None: the fixed seed 0.
     callback, verbose : callable or None, bool
-        Gets a :class:`absentia.core.Progress` each iteration, True stops; lines on stderr now and then.
+        Gets a :class:`absentia.core.optimize.Progress` each iteration, True stops; lines on stderr.
 
     Attributes
     ----------

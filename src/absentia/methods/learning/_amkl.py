@@ -119,7 +119,7 @@ class AbsentMKLClassifier(KernelClassifier):
         Eqs. 31 and 21 as printed, for reproduction.  They read absent views of training samples, so
         ``fit(complete_kernels, y, observed=mask)`` wants complete kernels and a mask.
     callback : callable, optional
-        Called with an :class:`absentia.core.Progress` after each step (where there are rounds, after each
+        Gets a :class:`absentia.core.optimize.Progress` after each step (where there are rounds, after each
         round); returning True stops.
     verbose : bool, default False
         Write a line to stderr every other second, and one at the end.

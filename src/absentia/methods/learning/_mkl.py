@@ -203,7 +203,7 @@ class MKLClassifier(KernelClassifier):
         Offer ``predict_proba``, calibrated on scores of samples held out in five folds (five more fits).
         ``predict`` then takes the class of the largest probability, otherwise that of the largest score.
     callback : callable or None, default None
-        Called with a :class:`absentia.core.Progress` after each step; the fit stops if it returns True.
+        Gets a :class:`absentia.core.optimize.Progress` after each step; the fit stops if it returns True.
     verbose : bool, default False
         Write a line on stderr every few seconds.
 
@@ -278,7 +278,7 @@ class MKLRegressor(Regressor, KernelMachine):
     tol : float, default 1e-3
         Relative duality gap at which to stop.
     callback : callable or None, default None
-        Called with a :class:`absentia.core.Progress` after each step; the fit stops if it returns True.
+        Gets a :class:`absentia.core.optimize.Progress` after each step; the fit stops if it returns True.
     verbose : bool, default False
         Write a line on stderr every few seconds.
 

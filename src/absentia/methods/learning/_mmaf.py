@@ -90,7 +90,7 @@ class MMAFClassifier(SelectsC, Classifier, Iterative):
         Offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more fits), by
         which classes are decided then; without, the largest score decides.
     callback, verbose : callable or None, bool
-        Gets a :class:`absentia.core.Progress` each round, True stops; lines on stderr now and then.
+        Gets a :class:`absentia.core.optimize.Progress` each round, True stops; lines on stderr.
 
     Attributes
     ----------

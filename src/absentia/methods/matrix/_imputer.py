@@ -3,7 +3,7 @@
 The model is in ``_model``, inference in ``_inference``, estimation in ``_estimation`` and ``_evidence``;
 units of the columns and the choice of a row kernel are in ``_holdout``.
 
-Rows and columns are put in their canonical order (``absentia.data.canonical``) before anything else, and
+Rows and columns are put in their canonical order (``absentia.data.order_tables``) before anything else, and
 back at the end: no answer depends on the order in which they came.
 
 Departures from the paper: kernels by EM with posterior covariance instead of plug-in; one kernel alone is

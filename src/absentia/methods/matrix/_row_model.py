@@ -10,8 +10,8 @@ column kernel estimated at each width, on a sample of rows if there are many.
 The row kernel is whole or, of many samples, through landmarks (Nystrom): :class:`_Anchors` are the samples
 that all others are compared with.
 
-Samples, labels and features are put in their canonical order (``absentia.data.canonical``) before anything
-else, and back at the end.
+Samples, labels and features are put in their canonical order (``absentia.data.order_tables``) before
+anything else, and back at the end.
 """
 
 import copy

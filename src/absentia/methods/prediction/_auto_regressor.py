@@ -33,7 +33,7 @@ class AutoRegressor(WeightedMembers, Regressor):
     random_state : int, Generator, RandomState or None
         Of candidates by name.
     callback, verbose : callable or None, bool
-        Gets a :class:`absentia.core.Progress` after each member; lines on stderr now and then.
+        Gets a :class:`absentia.core.optimize.Progress` after each member; lines on stderr.
 
     Attributes
     ----------

@@ -212,7 +212,7 @@ class MKC(Iterative, SubspaceCompleter):
     @cached_property
     def _kernel_coordinates(self) -> dict[str, KernelCoordinates]:
         """Made again when first used: in a file, kernels stand for them."""
-        return self._directions or self._make_kernel_coordinates(self._training_kernels)
+        return self._directions or self._make_kernel_coordinates(self._require_training_kernels())
 
     @cached_property
     def _model(self) -> Variant:

@@ -149,7 +149,7 @@ class MKMC(ModelSelection):
         None: the fixed seed 0.  What is drawn goes with the data, not with the order of samples or
         views.
     callback, verbose : callable or None, bool
-        Gets a :class:`absentia.core.Progress` each iteration, True stops; lines on stderr now and then.
+        Gets a :class:`absentia.core.optimize.Progress` each iteration, True stops; lines on stderr.
 
     Attributes
     ----------
