@@ -8,8 +8,8 @@ from absentia.data import Presence
 from absentia.methods.completion.mkc._problem import NewRows, disagreement_matrix, fit_view_weights
 from absentia.methods.completion.mkc._variants import (
     Heterogeneous,
-    _fit_squared_norms,
     _fit_missing_rows,
+    _fit_squared_norms,
     _minimize_in_ball,
     _solve_free_rows,
 )

@@ -131,7 +131,7 @@ _EVENNESS = 1e-9
 
 @dataclass(frozen=True)
 class MKCProblem:
-    """Data of the objective: coordinates of the observed samples of each view, and the weights c1, c2, c3."""
+    """Data of the objective: coordinates of the observed samples of each view, and its weights."""
 
     C: Sequence[Array]  # by view, observed samples x axes
     observed: Array  # samples x views

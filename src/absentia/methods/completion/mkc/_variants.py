@@ -5,7 +5,8 @@ In ht and app a sample is a combination of the samples that have the view.
 ``B`` (views x samples x samples) holds the coefficients; columns of samples that lack the view are zero.
 Coordinates are ``F_v = B_v C_v`` and the kernel ``F_v F_v'``.  Where a column b_0 of B_v is not zero, the
 penalty ``lam |b|`` has gradient ``w b_0`` there with ``w = lam / |b_0|``, and is at most ``w/2 |b|^2`` plus
-a constant, with equality at b_0 (majorisation).  The closed form, the preconditioner and new samples use that bound.
+a constant, with equality at b_0 (majorisation).  The closed form, the preconditioner and new samples use
+that bound.
 """
 
 from collections.abc import Callable, Sequence
@@ -68,7 +69,7 @@ class _CombinationVariant:
         self.problem = problem
 
     def start(self) -> Point:
-        """Ridge regression of each sample on all that have the view; rows of missing samples where the views agree best."""
+        """Ridge regression of each sample on the observed ones; missing rows where the views agree best."""
         problem = self.problem
         B = np.zeros((problem.n_views, problem.size, problem.size))
         for v, (C, present) in enumerate(zip(problem.C, problem.present, strict=True)):
@@ -302,9 +303,9 @@ class FreeKernels:
 
 # --------------------------------------------------------- new samples, everything learned held fixed
 #
-# The objective is that of the fit with one more row, of which only the terms with the new row are kept.  The
-# new sample's kernel value with itself, one entry among hundreds, is left out of ht and app and held fixed
-# in sdp; so every problem here is convex, and new samples are independent of one another.
+# The objective is that of the fit with one more row, of which only the terms with the new row are kept.
+# The new sample's kernel value with itself is left out of ht and app and held fixed in sdp; so every
+# problem here is convex, and new samples are independent of one another.
 
 
 #: Sweeps of :func:`_solve_free_rows`; all are done, so that a sample does not depend on the others given.
@@ -323,7 +324,7 @@ def _coefficient_curvature(problem: MKCProblem, M: Array) -> Array:
 
 
 def _kernel_curvature(problem: MKCProblem, M: Array, T: Sequence[Array]) -> Array:
-    """Second derivatives of app's between-view loss in a sample's coefficients b, whose kernel row is ``b T'``."""
+    """Second derivatives of app's between-view loss in the coefficients b of a kernel row ``b T'``."""
     weight = 4 * problem.c2 / (problem.n_views * problem.size**2)
     return np.block(
         [[weight * M[v, u] * T_v.T @ T_u for u, T_u in enumerate(T)] for v, T_v in enumerate(T)]
@@ -390,9 +391,9 @@ def _solve_free_rows(M: Array, F: Sequence[Array], rows: NewRows) -> tuple[list[
 
 
 def _fit_squared_norms(M: Array, rows: NewRows) -> Array:
-    """Squared lengths in all views, new samples x views: known ones as they are, others where views agree best.
+    """Squared lengths, new samples x views: known ones as they are, others where views agree best.
 
-    Their differences from the mean, 1, are made to agree by ridge regression; without known ones they are 0.
+    Differences from their mean, 1, are made to agree by ridge regression; without known ones they are 0.
     """
     squared_norms = np.where(rows.observed, rows.squared_norms, 1.0)
     for t, present in enumerate(rows.observed):
