@@ -7,8 +7,8 @@ gain from one more view; that, too, is said by models that have not seen them.
 
 Completion: observed cells are hidden, completed and compared with the truth.  A cell is a sample in a view:
 a row of the view's kernel.  A tenth of each view's observed cells is hidden, never a sample's only one, and
-the same ones for every method.  Errors are those of :func:`absentia.tasks.compute_row_errors`.  Of many samples a
-random part is measured on, which does not depend on the order that they come in.
+the same ones for every method.  Errors are those of :func:`absentia.tasks.compute_row_errors`.  Of many
+samples a random part is measured on, which does not depend on the order that they come in.
 """
 
 import time
