@@ -265,7 +265,7 @@ def make_index(ids: Array) -> Any:
 # ------------------------------------------------------------------------------------------------- kernels
 
 #: Kernels of no more samples are used and written as dense matrices, even if given by factors.
-_MIN_FACTORED_SAMPLES = 2000
+_MAX_DENSE_SAMPLES = 2000
 
 _Operators = dict[str, Operator]
 
@@ -425,7 +425,7 @@ def _make_operator(
 
 def prefers_factors(X: Any) -> bool:
     """Whether to use kernels as factors: all are given so, and the samples are many."""
-    return len(X) > _MIN_FACTORED_SAMPLES and all(has_factors(X.operator(name)) for name in X.names)
+    return len(X) > _MAX_DENSE_SAMPLES and all(has_factors(X.operator(name)) for name in X.names)
 
 
 def check_kernel(name: str, operator: Operator, ids: Array) -> float:

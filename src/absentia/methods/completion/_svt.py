@@ -104,7 +104,7 @@ class _ViewBlock:
         return np.asarray(A @ (vectors * np.sqrt(np.maximum(values, 0.0))))
 
     def fit_right_factor(self, A: Array, lam: float) -> tuple[Array, Array, Array]:
-        """Right factor ``B = X' C`` for the left one: C, ``X B`` and ``B' B``; C as below."""
+        """``C = A (A'A + lam I)^-1`` of the right factor ``B = X' C`` that is best for A, ``X B``, ``B' B``."""
         C = _ridge_coefficients(A[self.v], lam)
         B = self.X @ C
         return C, self.X @ B, B.T @ B
