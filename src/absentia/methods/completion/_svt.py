@@ -104,7 +104,7 @@ class _ViewBlock:
         return np.asarray(A @ (vectors * np.sqrt(np.maximum(values, 0.0))))
 
     def fit_right_factor(self, A: Array, lam: float) -> tuple[Array, Array, Array]:
-        """``C = A (A'A + lam I)^-1`` of the right factor ``B = X' C`` that is best for A, ``X B``, ``B' B``."""
+        """``C = A (A'A + lam I)^-1``, ``X B`` and ``B' B``; the right factor ``B = X' C`` is best for A."""
         C = _ridge_coefficients(A[self.v], lam)
         B = self.X @ C
         return C, self.X @ B, B.T @ B
