@@ -29,7 +29,7 @@ from absentia import AbsentSurvival, AutoRegressor, AutoSurvival, Views, surviva
 from absentia.data import make_folds
 from absentia.methods import catalogue
 from absentia.methods.prediction import LIBRARY
-from absentia.methods.prediction._cox import Likelihood
+from absentia.methods.prediction._cox import PartialLikelihood
 from absentia.methods.prediction._survival import to_log_hazards
 from absentia.tasks import REGRESSION, SURVIVAL, concordance
 
@@ -251,7 +251,7 @@ class Results:
             return np.log(((told - y) ** 2).mean(axis=1)) / 2, np.ones(len(told))
         target = survival.Survival(y[:, 0], y[:, 1] == 1)
         slopes = np.array([to_log_hazards(risk, target)[0] for risk in told])
-        likelihood = Likelihood.of(target)
+        likelihood = PartialLikelihood.of(target)
         losses = [likelihood.loss(slope * risk) for slope, risk in zip(slopes, told, strict=True)]
         spreads = np.maximum(told.std(axis=1), 1e-12)
         units = {"hazard": slopes, "spread": 1 / spreads, "own": np.ones(len(told))}[scale]

@@ -159,7 +159,7 @@ def test_factors_of_many_samples_go_there_instead_of_kernels(monkeypatch):
     kernels = ViewKernels("linear", approx="nystrom", n_landmarks=3).fit_transform(views)
     full = MeanFill("blocks").fit_transform(kernels)
     assert not any(key.endswith("_factors") for key in full.to_mudata(three_modalities()).obsm)
-    monkeypatch.setattr(_inputs, "_FEW", 2)
+    monkeypatch.setattr(_inputs, "_MAX_DENSE_SAMPLES", 2)
     out = full.to_mudata(three_modalities(), observed=kernels)
     assert not list(out.obsp)
     where = out.obs_names.get_indexer(list(map(str, full.ids)))

@@ -103,7 +103,7 @@ def test_a_method_stands_beside_baselines(kernels):
     quality = compare_with_baselines("cvkt", CVKT(rounds=2), kernels, lambda: ticks.append(1))
     assert list(quality.row_errors) == ["mean", "zero", "cvkt"]
     trial = Holdout.of(kernels, 0)
-    errors, _ = module.row_errors(kernels, CVKT(rounds=2).fit_transform(trial.part), quality.cells)
+    errors, _ = module.compute_row_errors(kernels, CVKT(rounds=2).fit_transform(trial.part), quality.cells)
     np.testing.assert_allclose(quality.row_errors["cvkt"], errors)
     assert len(ticks) == 3
     assert list(compare_with_baselines("mean", MeanFill(), kernels).row_errors) == ["mean", "zero"]

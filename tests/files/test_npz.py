@@ -329,7 +329,7 @@ def problem(n=40, seed=0, dtype=float):
 
 @pytest.fixture
 def always(monkeypatch):
-    monkeypatch.setattr(_inputs, "_FEW", 3)
+    monkeypatch.setattr(_inputs, "_MAX_DENSE_SAMPLES", 3)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -367,7 +367,7 @@ def test_few_samples_and_kernels_without_factors_are_written_whole(tmp_path, mon
     kernels = problem()
     with np.load(io.write(tmp_path / "k.npz", kernels)) as held:
         assert "K" in held
-    monkeypatch.setattr(_inputs, "_FEW", 3)
+    monkeypatch.setattr(_inputs, "_MAX_DENSE_SAMPLES", 3)
     dense = KernelViews.within(kernels, {n: Dense(kernels.block(n)) for n in kernels.names})
     with np.load(io.write(tmp_path / "d.npz", dense)) as held:
         assert "K" in held

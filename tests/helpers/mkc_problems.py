@@ -3,13 +3,13 @@
 import numpy as np
 
 from absentia.methods.completion.mkc._problem import KernelCoordinates, MKCProblem
-from absentia.methods.completion.mkc._variants import Approximate, Free, Heterogeneous
+from absentia.methods.completion.mkc._variants import Approximate, FreeKernels, Heterogeneous
 from conftest import random_problem
 
 VARIANTS = ["ht", "app", "sdp"]
 
 
-MODELS = {"ht": Heterogeneous, "app": Approximate, "sdp": Free}
+MODELS = {"ht": Heterogeneous, "app": Approximate, "sdp": FreeKernels}
 
 
 OPTIONS = [{}, {"center": False}, {"between": "observed"}, {"center": False, "between": "observed"}]

@@ -53,7 +53,7 @@ def many():
 @pytest.mark.parametrize(("family", "name"), TAKERS)
 def test_factors_are_worked_on_or_refused(family, name, many, monkeypatch):
     monkeypatch.setenv("ABSENTIA_MEMORY", "20M")
-    monkeypatch.setattr(_inputs, "_FEW", 100)  # of whom whole kernels are made, being small
+    monkeypatch.setattr(_inputs, "_MAX_DENSE_SAMPLES", 100)  # of whom whole kernels are made, being small
     kernels, latent = many
     survival = np.column_stack([np.exp(latent[:, 0]), latent[:, 1] > 0])
     target = {"classifier": latent[:, 0] > 0, "regressor": latent[:, 0], "survival": survival}.get(family)

@@ -1,4 +1,4 @@
-"""What is printed: consoles for standard output and standard error, and warnings as one line each."""
+"""Output of the command line: consoles for standard output and standard error; warnings, a line each."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ try:
     import cyclopts  # noqa: F401 - the command line needs both
     from rich.console import Console
     from rich.markup import escape
-except ImportError as _error:
+except ImportError as _import_error:
     raise SystemExit(
         "absentia: the command line needs cyclopts and rich; install them with  pip install cyclopts rich"
-    ) from _error
+    ) from _import_error
 
 
 class _Console(Console):
+    """A console of rich that leaves broken pipes (``absentia ... | head``) to the caller."""
+
     def on_broken_pipe(self) -> None:
         """Let BrokenPipeError through: rich calls this while handling it, and would end the process."""
         raise  # the error that the caller is handling
@@ -37,7 +39,7 @@ _LINE_WIDTH, _HELP_WIDTH = 4000, 100  # characters of a line where there is no t
 def _make_console(stderr: bool = False, width: int = _LINE_WIDTH) -> _Console:
     """Make a console: no colours under NO_COLOR, lines of `width` characters where there is no terminal.
 
-    A notebook is none, whatever its kernel says: bars move the cursor, and rich would want widgets.
+    Notebooks count as no terminal: progress bars would move the cursor, or need rich's widgets.
     """
     plain = {"force_jupyter": False, "force_terminal": False} if Console().is_jupyter else {}
     no_color = {"color_system": None} if os.environ.get("NO_COLOR") else {}
@@ -63,28 +65,28 @@ def escape_text(text: str) -> str:
     return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
 
 
-def say(sentence: str) -> None:
-    """Print a line, in which rich's markup counts, on standard output without wrapping it."""
-    out.print(sentence, soft_wrap=True)
+def say(line: str) -> None:
+    """Print a line, with rich's markup, on standard output without wrapping it."""
+    out.print(line, soft_wrap=True)
 
 
 def say_json(document: Any) -> None:
     """Print a JSON document on standard output.
 
-    Data classes and named tuples become objects, what is no finite number null, and what JSON has no type
-    for text.
+    Data classes and named tuples become objects, NaN and infinity null, and values of other types texts.
     """
-    sys.stdout.write(json.dumps(_as_plain(document), indent=2, default=str, allow_nan=False) + "\n")
+    sys.stdout.write(json.dumps(_to_json_types(document), indent=2, default=str, allow_nan=False) + "\n")
 
 
-def _as_plain(value: Any) -> Any:
+def _to_json_types(value: Any) -> Any:
+    """`value` as dicts, lists and scalars, with None for numbers that are not finite."""
     if is_dataclass(value):
         value = {field.name: getattr(value, field.name) for field in fields(value)}
     value = value._asdict() if hasattr(value, "_asdict") else value
     if isinstance(value, Mapping):
-        return {key: _as_plain(item) for key, item in value.items()}
+        return {key: _to_json_types(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_as_plain(item) for item in value]
+        return [_to_json_types(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -27,7 +27,7 @@ from absentia.data._ids import (
     normalize_id,
     show_id,
 )
-from absentia.data._inputs import ID_COLUMNS, check_kernel, id_labels, prefers_factors
+from absentia.data._inputs import ID_COLUMNS, check_kernel, make_index, prefers_factors
 from absentia.data._kernelviews import KernelViews, check_square_kernels
 from absentia.data._leakage import find_leaks, find_repeats
 from absentia.data._mudata import COMPLETED_LAYER, is_anndata, is_mudata, obsp_blocks, quiet

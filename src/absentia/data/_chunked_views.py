@@ -27,7 +27,7 @@ import numpy as np
 
 from absentia.core import Array, available_memory, check_memory
 from absentia.data._ids import show_id
-from absentia.data._inputs import ID_COLUMNS, Part, named_part
+from absentia.data._inputs import ID_COLUMNS, ViewTable, make_view_table
 
 PIECE_BYTES = 16 * 2**20  # of rows that steps are done on at a time
 _SCRATCH_SHARE = 8  # what takes more than this part of the free memory goes to a file
@@ -406,7 +406,9 @@ def _scan_rows(X: Array) -> tuple[Array, Moments]:
 # ------------------------------------------------------------------------------------- where they come from
 
 
-def parquet_part(name: str, path: Any, id: str | None, ignore: Callable[[list[str]], list[str]]) -> Part:
+def parse_parquet(
+    name: str, path: Any, id: str | None, ignore: Callable[[list[str]], list[str]]
+) -> ViewTable:
     """A view out of a Parquet file or a folder of them; `ignore` says which of its columns are left out."""
     import pyarrow.parquet as pq
 
@@ -436,7 +438,7 @@ def parquet_part(name: str, path: Any, id: str | None, ignore: Callable[[list[st
             chunks += [(str(file), g, size, key, columns) for g, size in sizes]
     parts = [ParquetChunk(*chunk, dtype=dtype.str) for chunk in chunks]
     table = ChunkedTable.of(parts, len(features), dtype)
-    return named_part(name, [x for some in ids for x in some], table, features)
+    return make_view_table(name, [x for some in ids for x in some], table, features)
 
 
 def _find_id(name: str, file: Path, columns: Sequence[str], wanted: str | None) -> str:
@@ -466,14 +468,14 @@ def _number_type(name: str, field: Any) -> Any:
     )
 
 
-def array_part(name: str, given: Any) -> Part:
+def parse_chunked(name: str, given: Any) -> ViewTable:
     """A view in a Dask or Zarr array (or its path), or mapped from a file; or such with ids before it."""
     ids, values = given if isinstance(given, tuple) else (None, given)
     table = ChunkedTable.of_array(name, _open_zarr(name, values))
     own = range(len(table)) if ids is None else ids
     if len(own) != len(table):
         raise ValueError(f"view {name!r}: {len(own)} ids for {len(table)} rows; one for each is wanted")
-    return named_part(name, own, table, None)
+    return make_view_table(name, own, table, None)
 
 
 def _check_array(name: str, values: Any) -> None:

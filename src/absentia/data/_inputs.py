@@ -1,8 +1,7 @@
-"""What comes in: tables (frames, arrays, sparse matrices, lists of lists) and kernels, and checks of both.
+"""Input validation: tables (frames, arrays, sparse matrices, lists of lists) and kernels.
 
-Kernels come as arrays, data frames, blocks over the samples that have a view, or factors.  Whether they are
-kernels is seen by cheap checks, with a sentence that names the view and the samples.  pandas is imported
-where a frame is asked for.
+Kernels come as arrays, data frames, blocks over the samples that have a view, or factors.  Checks are
+cheap, and errors name the view and the samples.  pandas is imported only where a frame is wanted.
 """
 
 import numbers
@@ -34,24 +33,21 @@ ID_COLUMNS = (
 )
 
 
-class Part(NamedTuple):
-    """One view as it came: its own sample ids, its rows, its feature names and levels if any.
-
-    Rows that nobody else holds (`is_own`) need not be copied.
-    """
+class ViewTable(NamedTuple):
+    """One view as it was given: ids (n,), values (n, p), feature names (p,), levels of categories."""
 
     ids: Array
     values: Any
     features: Array | None
     levels: Mapping[str, tuple[str, ...]] = {}
-    is_own: bool = False
+    is_copy: bool = False  # of what the caller gave, so that `values` need not be copied again
 
 
 def _as_table(name: str, table: Any) -> Any:
     """A 2-d float array or csr matrix; float32 stays float32, and what is no number is refused."""
     try:
-        with np.errstate(over="ignore"):  # extended precision beyond double: infinite, which is said later
-            array = _numbers(name, table)
+        with np.errstate(over="ignore"):  # extended precision beyond double becomes infinite; refused later
+            array = _to_floats(name, table)
     except (ValueError, TypeError, OverflowError, AttributeError) as error:
         if str(error).startswith(f"view {name!r}"):
             raise
@@ -64,8 +60,8 @@ def _as_table(name: str, table: Any) -> Any:
     return array
 
 
-def _numbers(name: str, table: Any) -> Any:
-    """Floats, in single precision where they came so; texts are not read as numbers by guessing."""
+def _to_floats(name: str, table: Any) -> Any:
+    """Values as float64, or as float32 if they are; texts are refused, never parsed as numbers."""
     sparse = scipy.sparse.issparse(table)
     array = table if sparse or np.ma.isMA(table) else np.asarray(table)
     if array.dtype.kind == "O" and not sparse:
@@ -90,19 +86,21 @@ def _is_number(x: Any) -> bool:
 
 
 def is_frame(table: Any) -> bool:
+    """Whether this is a data frame of pandas, polars or the like."""
     return hasattr(table, "columns") and (hasattr(table, "iloc") or hasattr(table, "get_column"))
 
 
-def named_part(name: str, ids: Any, values: Any, features: Any, levels: Any = None) -> Part:
+def make_view_table(name: str, ids: Any, values: Any, features: Any, levels: Any = None) -> ViewTable:
     """A view whose samples and features have names."""
-    sample_ids = _own_ids(ids, len(ids), f"view {name!r}")
-    table = values if hasattr(values, "profile") else _as_table(name, values)  # chunks stay where they are
-    names = None if features is None else _feature_names(name, features)
-    return Part(sample_ids, table, names, levels or {})
+    sample_ids = _check_ids(ids, len(ids), f"view {name!r}")
+    is_chunked = hasattr(values, "profile")  # and is checked when it is read
+    table = values if is_chunked else _as_table(name, values)
+    names = None if features is None else _check_feature_names(name, features)
+    return ViewTable(sample_ids, table, names, levels or {})
 
 
 def check_codes(name: str, column: str, features: Sequence[str], block: Any, texts: Sequence[str]) -> None:
-    """Raise unless the values of a column are the numbers of its levels."""
+    """Raise unless the values of a categorical column are codes 0, 1, ... of its levels, `texts`."""
     if column not in features:
         raise ValueError(f"view {name!r}: levels of {column!r}, which is none of its features")
     values = block[:, [features.index(column)]]
@@ -115,15 +113,15 @@ def check_codes(name: str, column: str, features: Sequence[str], block: Any, tex
         )
 
 
-def frame_part(name: str, frame: Any) -> Part:
-    """A view in a data frame: texts and categories become numbers of levels, the rest are numbers."""
+def parse_frame(name: str, frame: Any) -> ViewTable:
+    """A view in a data frame: texts and categories become codes of levels, the rest floats."""
     frame = set_id_index(name, frame)
     if all(getattr(dtype, "kind", "O") in "fiub" for dtype in frame.dtypes):
         floats = any(dtype.kind == "f" for dtype in frame.dtypes)  # which may be single precision
         values = frame.to_numpy(dtype=None if floats else np.float64, na_value=np.nan)
-        return named_part(name, frame.index, values, frame.columns)
-    columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
-    kinds = [_kind(column) for column in columns]
+        return make_view_table(name, frame.index, values, frame.columns)
+    columns = [frame.iloc[:, j] for j in range(frame.shape[1])]
+    kinds = [_classify_column(column) for column in columns]
     refused = [(c, k) for c, k in zip(frame.columns, kinds, strict=True) if k not in ("number", "level")]
     if refused:
         examples = ", ".join(f"{c!r} ({k})" for c, k in refused[:8]) + (", ..." if len(refused) > 8 else "")
@@ -131,15 +129,15 @@ def frame_part(name: str, frame: Any) -> Part:
             f"view {name!r}: {len(refused)} column(s) are neither numbers nor categories: {examples}; "
             "leave them out, or make numbers of them (of dates, days since one that they share)"
         )
-    features = _feature_names(name, frame.columns)
+    features = _check_feature_names(name, frame.columns)
     levels: dict[str, tuple[str, ...]] = {}
     values = np.empty(frame.shape)
-    for place, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
+    for j, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
         if kind == "number":
-            values[:, place] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+            values[:, j] = column.to_numpy(dtype=np.float64, na_value=np.nan)
         else:
-            values[:, place], levels[features[place].item()] = _levels(column)
-    return named_part(name, frame.index, values, features, levels)._replace(is_own=True)
+            values[:, j], levels[features[j].item()] = _encode_levels(column)
+    return make_view_table(name, frame.index, values, features, levels)._replace(is_copy=True)
 
 
 def set_id_index(name: str, frame: Any) -> Any:
@@ -157,12 +155,11 @@ def set_id_index(name: str, frame: Any) -> Any:
             f"with the sample ids one of {', '.join(ID_COLUMNS)}"
         )
     index = pd.Index(table[ids].to_list())
-    return pd.DataFrame({c: _series(table[c]) for c in table.columns if c != ids}, columns=None).set_index(
-        index
-    )
+    columns = {c: _to_series(table[c]) for c in table.columns if c != ids}
+    return pd.DataFrame(columns, columns=None).set_index(index)
 
 
-def _series(column: Any) -> Any:
+def _to_series(column: Any) -> Any:
     """A column of any library as one of pandas: texts with None, numbers with NaN."""
     import narwhals
     import pandas as pd
@@ -174,8 +171,8 @@ def _series(column: Any) -> Any:
     return pd.Series(column.to_list(), dtype=object)
 
 
-def _kind(column: Any) -> str:
-    """``"number"`` (nullable, sparse, boolean or as objects too), ``"level"``, or the type as it is."""
+def _classify_column(column: Any) -> str:
+    """``"number"`` (also nullable, sparse, boolean or objects), ``"level"``, or a name of another type."""
     dtype = column.dtype
     if type(dtype).__name__ == "CategoricalDtype":
         return "level" if all(isinstance(x, str | numbers.Real) for x in dtype.categories) else "categories"
@@ -190,13 +187,13 @@ def _kind(column: Any) -> str:
     if all(isinstance(x, str) for x in values):
         return "level"
     others = {type(x).__name__: x for x in values if not isinstance(x, str)}
-    dated = any(hasattr(x, "isoformat") or hasattr(x, "freq") for x in others.values())
-    texts = ["text"] if any(isinstance(x, str) for x in values) else []
-    return "dates" if dated else " and ".join([*texts, *others])
+    has_dates = any(hasattr(x, "isoformat") or hasattr(x, "freq") for x in others.values())
+    text = ["text"] if any(isinstance(x, str) for x in values) else []
+    return "dates" if has_dates else " and ".join([*text, *others])
 
 
-def _levels(column: Any) -> tuple[Array, tuple[str, ...]]:
-    """Numbers of the levels, NaN where missing, and the levels: as given, or sorted."""
+def _encode_levels(column: Any) -> tuple[Array, tuple[str, ...]]:
+    """Codes of the levels (n,), NaN where missing, and the levels: categories as given, or texts sorted."""
     categories = getattr(column.dtype, "categories", None)
     texts = [None if _is_empty(x) else str(x) for x in column.tolist()]
     names = sorted({x for x in texts if x is not None}) if categories is None else map(str, categories)
@@ -210,8 +207,8 @@ def _is_empty(x: Any) -> bool:
     return x == "" if isinstance(x, str) else is_missing(x)
 
 
-def _feature_names(name: str, columns: Any) -> Array:
-    """Names of features as texts; two that are the same could not be told apart later."""
+def _check_feature_names(name: str, columns: Any) -> Array:
+    """Names of features as texts, without duplicates."""
     features = [str(c) for c in columns]
     if twice := find_duplicates(features):
         raise ValueError(
@@ -221,8 +218,8 @@ def _feature_names(name: str, columns: Any) -> Array:
     return np.asarray(features, dtype=str)
 
 
-def _own_ids(ids: Any, n: int, what: str) -> Array:
-    """Sample ids: one for each, in order, none missing, of a kind that can be compared."""
+def _check_ids(ids: Any, n: int, what: str) -> Array:
+    """Sample ids (n,): hashable, none missing; raise otherwise."""
     if isinstance(ids, str | bytes | set | frozenset | Mapping) or np.ndim(ids) > 1:
         raise ValueError(
             f"{what}: the ids are a {type(ids).__name__}"
@@ -242,8 +239,8 @@ def _own_ids(ids: Any, n: int, what: str) -> Array:
     return array
 
 
-def array_parts(names: tuple[str, ...], tables: Sequence[Any], ids: Any) -> list[Part]:
-    """Views in arrays, of one row for each sample."""
+def parse_arrays(names: tuple[str, ...], tables: Sequence[Any], ids: Any) -> list[ViewTable]:
+    """Views given as arrays, each with one row per sample."""
     arrays = [_as_table(name, table) for name, table in zip(names, tables, strict=True)]
     n = arrays[0].shape[0]
     for name, array in zip(names, arrays, strict=True):
@@ -253,22 +250,22 @@ def array_parts(names: tuple[str, ...], tables: Sequence[Any], ids: Any) -> list
                 "give every view one row per sample (NaN where absent), "
                 "or data frames, which are aligned by index"
             )
-    sample_ids = as_ids(None, n) if ids is None else _own_ids(ids, n, "ids")
-    return [Part(sample_ids, array, None) for array in arrays]
+    sample_ids = as_ids(None, n) if ids is None else _check_ids(ids, n, "ids")
+    return [ViewTable(sample_ids, array, None) for array in arrays]
 
 
 # -------------------------------------------------------------------------------------- back to data frames
 
 
-def id_labels(ids: Array) -> Any:
-    """Ids as an index of plain values: texts are texts, not fixed-width ones."""
+def make_index(ids: Array) -> Any:
+    """Ids as an index of a data frame: plain texts rather than NumPy's fixed-width ones."""
     return list(ids.tolist()) if ids.dtype.kind in "UO" else np.array(ids)
 
 
 # ------------------------------------------------------------------------------------------------- kernels
 
-#: Kernels of so few samples are used and written whole, even if they are held as factors.
-_FEW = 2000
+#: Kernels of no more samples are used and written as dense matrices, even if given by factors.
+_MAX_DENSE_SAMPLES = 2000
 
 _Operators = dict[str, Operator]
 
@@ -278,21 +275,21 @@ _Operators = dict[str, Operator]
 def parse_dense(
     K: Any, observed: Any, ids: Any, names: Sequence[str] | None
 ) -> tuple[Presence, _Operators]:
-    """Who has which view, and the kernels over those who have it, of kernels over all samples.
+    """Presence of views, and kernels over observed samples, from kernels over all samples.
 
     Parameters
     ----------
     K : array of shape (n_views, n, n), or dict or list of (n, n) arrays or data frames
         NaN in rows and columns of samples that lack a view.
     observed : array of bool, shape (n, n_views), or None
-        Who has which view, if it is said.
+        Which samples have which view; None: those whose rows are not NaN.
     ids, names : sequence or None
         Of samples and views.
     """
     if _are_frames(K):
         if observed is not None or ids is not None:
             raise ValueError("ids and observed go with arrays; data frames carry their own index")
-        return parse_parts(_frame_blocks(K, names), "union", factors=False)
+        return parse_blocks(_frame_blocks(K, names), "union", factors=False)
     kernels = _check_stack(K, names)
     n = len(next(iter(kernels.values())))
     sample_ids = as_ids(ids, n)
@@ -339,7 +336,7 @@ def _to_dense(name: str, kernel: Any) -> Array:
 
 
 def _find_observed(kernels: Mapping[str, Array], ids: Array) -> Array:
-    """Who has which view, by the rows that are not NaN throughout; their columns must be so too."""
+    """Which samples have which view, (n, n_views): rows that are not all NaN, as their columns must be."""
     observed = np.column_stack([~np.isnan(kernel).all(axis=1) for kernel in kernels.values()])
     for (name, kernel), seen in zip(kernels.items(), observed.T, strict=True):
         stray = ~np.isnan(kernel[:, ~seen])
@@ -366,19 +363,19 @@ def _frame_blocks(K: Any, names: Sequence[str] | None) -> dict[str, tuple[Any, A
         if set(frame.columns) != set(frame.index) or len(frame.columns) != len(frame.index):
             raise ValueError(f"view {name!r}: rows and columns of the data frame are not the same samples")
         frame = frame.loc[:, list(frame.index)]
-        there = ~frame.isna().all(axis=1)
-        kept = frame.loc[there, there.to_numpy()]
-        blocks[name] = (kept.index, kept.to_numpy())
+        observed = ~frame.isna().all(axis=1)
+        block = frame.loc[observed, observed.to_numpy()]
+        blocks[name] = (block.index, block.to_numpy())
     return blocks
 
 
 # ------------------------------------------------------------------------------- over those who have a view
 
 
-def parse_parts(
+def parse_blocks(
     parts: Mapping[str, tuple[Any, Any]], align: Align, *, factors: bool, copy: bool = True
 ) -> tuple[Presence, _Operators]:
-    """Who has which view, and the kernels over those who have it, of each view's own ids and values.
+    """Presence of views, and kernels over observed samples, from blocks of each view.
 
     Parameters
     ----------
@@ -388,12 +385,12 @@ def parse_parts(
         As in ``KernelViews.from_blocks`` and ``from_factors``.
     """
     names = check_names(list(parts))
-    own: list[tuple[Array, Operator]] = []
+    members: list[tuple[Array, Operator]] = []
     for name, (ids, values) in zip(names, parts.values(), strict=True):
-        own.append(_make_operator(name, ids, values, factors, copy))
-    ids, rows = align_ids(names, [view_ids for view_ids, _ in own], align)
+        members.append(_make_operator(name, ids, values, factors, copy))
+    ids, rows = align_ids(names, [view_ids for view_ids, _ in members], align)
     operators: _Operators = {}
-    for name, (view_ids, operator), row in zip(names, own, rows, strict=True):
+    for name, (view_ids, operator), row in zip(names, members, rows, strict=True):
         _, order = find_holders(row, len(view_ids))
         operators[name] = operator if order is None else operator.select(order, order)
     return Presence(ids, names, np.column_stack([row >= 0 for row in rows])), operators
@@ -427,14 +424,16 @@ def _make_operator(
 
 
 def prefers_factors(X: Any) -> bool:
-    """Whether square kernels are best left as factors: all have some, and samples are more than a few."""
-    return len(X) > _FEW and all(has_factors(X.operator(name)) for name in X.names)
+    """Whether to use kernels as factors: all are given so, and the samples are many."""
+    return len(X) > _MAX_DENSE_SAMPLES and all(has_factors(X.operator(name)) for name in X.names)
 
 
 def check_kernel(name: str, operator: Operator, ids: Array) -> float:
-    """Finite, symmetric, with a diagonal that can be squared norms; cheap checks only.
+    """Raise unless a kernel is finite and symmetric with a diagonal that is not negative.
 
-    Returns the largest difference of a value and the one mirrored at the diagonal.
+    That it is positive semidefinite is not checked.
+
+    Returns the largest asymmetry, ``max |k_ij - k_ji|``.
     """
     if isinstance(operator, Gram):
         finite = np.isfinite(operator.left).all(axis=1)
@@ -444,7 +443,7 @@ def check_kernel(name: str, operator: Operator, ids: Array) -> float:
             )
         return 0.0
     A = operator.to_dense()
-    largest = max(float(A.max(initial=0.0)), -float(A.min(initial=0.0)))  # NaN if one is there
+    largest = max(float(A.max(initial=0.0)), -float(A.min(initial=0.0)))  # NaN if there is any
     tolerance = (1e-5 if A.dtype == np.float32 else 1e-6) * largest
     if not np.isfinite(largest):
         i, j = np.argwhere(~np.isfinite(A))[0]

@@ -26,7 +26,7 @@ from absentia.core import (
 )
 from absentia.core.linalg import as_readonly, clip_eigenvalues, psd_violation, shift_eigenvalues
 from absentia.data._ids import Align
-from absentia.data._inputs import check_kernel, id_labels, parse_dense, parse_parts
+from absentia.data._inputs import check_kernel, make_index, parse_blocks, parse_dense
 from absentia.data._presence import Presence, as_index, input_error, strip_ellipsis
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class KernelViews(Presence):
             Keep every sample of any view, only those of all views, or demand that all views have the
             same samples.
         """
-        return cls._square(*parse_parts(blocks, align, factors=False))
+        return cls._square(*parse_blocks(blocks, align, factors=False))
 
     @classmethod
     def from_factors(
@@ -139,7 +139,7 @@ class KernelViews(Presence):
         copy : bool
             Whether later changes of the arrays must not show.
         """
-        return cls._square(*parse_parts(factors, align, factors=True, copy=copy))
+        return cls._square(*parse_blocks(factors, align, factors=True, copy=copy))
 
     @classmethod
     def _square(cls, samples: Presence, operators: Mapping[str, Operator]) -> Self:
@@ -372,7 +372,7 @@ class KernelViews(Presence):
         else:
             values, ids = np.array(self.block(name)), self.ids[self.observed[:, v]]
             columns = self.column_ids[self.column_observed[:, v]]
-        return pd.DataFrame(values, index=id_labels(ids), columns=id_labels(columns))
+        return pd.DataFrame(values, index=make_index(ids), columns=make_index(columns))
 
     def _headline(self) -> str:
         if self.square:

@@ -16,7 +16,7 @@ import scipy.sparse
 
 from absentia.core import Array, get_factors, warn
 from absentia.data._ids import AbsenceWarning, find_duplicates, show_id
-from absentia.data._inputs import Part, check_codes, is_frame, named_part, prefers_factors
+from absentia.data._inputs import ViewTable, check_codes, is_frame, make_view_table, prefers_factors
 
 if TYPE_CHECKING:
     from absentia.data._presence import Presence
@@ -40,7 +40,7 @@ def is_anndata(data: Any) -> bool:
 
 def mudata_parts(
     mdata: Any, layer: KeyByModality, use_rep: KeyByModality
-) -> tuple[tuple[str, ...], list[Part]]:
+) -> tuple[tuple[str, ...], list[ViewTable]]:
     """The modalities of a MuData object as views."""
     if not is_mudata(mdata):
         raise ValueError(f"a MuData object is wanted, not {type(mdata).__name__}")
@@ -55,7 +55,7 @@ def mudata_parts(
 
 def anndata_parts(
     adata: Any, layer: str | None, use_rep: str | None, name: str | None = None
-) -> tuple[tuple[str, ...], list[Part]]:
+) -> tuple[tuple[str, ...], list[ViewTable]]:
     """An AnnData object as one view."""
     if not is_anndata(adata) or is_mudata(adata):
         raise ValueError(f"an AnnData object is wanted, not {type(adata).__name__}")
@@ -89,7 +89,7 @@ def _where_there(mdata: Any, said: dict[str, str], where: str, for_all: bool) ->
     return {name: said[name] for name in has}
 
 
-def _part(name: str, adata: Any, layer: str | None, use_rep: str | None) -> Part:
+def _part(name: str, adata: Any, layer: str | None, use_rep: str | None) -> ViewTable:
     if layer is not None and use_rep is not None:
         raise ValueError(
             f"view {name!r}: layer={layer!r} and use_rep={use_rep!r} exclude one another; give one"
@@ -98,13 +98,13 @@ def _part(name: str, adata: Any, layer: str | None, use_rep: str | None) -> Part
         values = _entry(name, adata.obsm, use_rep, "obsm")
         columns = values.columns if is_frame(values) else [f"{use_rep}_{j}" for j in range(values.shape[1])]
         values = values.to_numpy() if is_frame(values) else values
-        return named_part(name, adata.obs_names, values, columns)
+        return make_view_table(name, adata.obs_names, values, columns)
     values = adata.X if layer is None else _entry(name, adata.layers, layer, "layers")
     if values is None:
         there = f"layers {_keys(adata.layers)}, obsm {list(adata.obsm)}"
         raise ValueError(f"view {name!r} has no X; name a layer or use_rep ({there})")
     levels = _levels(name, adata, values) if layer in (None, COMPLETED_LAYER) else {}
-    return named_part(name, adata.obs_names, values, adata.var_names, levels)
+    return make_view_table(name, adata.obs_names, values, adata.var_names, levels)
 
 
 def _levels(name: str, adata: Any, values: Any) -> dict[str, tuple[str, ...]]:

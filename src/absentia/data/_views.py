@@ -17,9 +17,9 @@ import scipy.sparse
 
 from absentia.core import Array, check_name, serializable
 from absentia.core.linalg import as_readonly
-from absentia.data._chunked_views import ChunkedTable, array_part, check_values, parquet_part, scan
+from absentia.data._chunked_views import ChunkedTable, check_values, parse_chunked, parse_parquet, scan
 from absentia.data._ids import Align, align_ids, find_holders, show_id
-from absentia.data._inputs import Part, array_parts, frame_part, id_labels, is_frame, set_id_index
+from absentia.data._inputs import ViewTable, is_frame, make_index, parse_arrays, parse_frame, set_id_index
 from absentia.data._mudata import KeyByModality, anndata_parts, mudata_parts
 from absentia.data._presence import Presence, as_index, check_names, check_observed, default_names, freeze
 
@@ -103,11 +103,11 @@ class Views(Presence):
                 "(aligned by index) or all as arrays (aligned by position)"
             )
         if arrays:
-            parts = array_parts(names, tables, ids)
+            parts = parse_arrays(names, tables, ids)
         elif ids is not None or observed is not None:
             raise ValueError("ids and observed go with arrays; data frames carry their own index")
         else:
-            parts = [frame_part(n, t) for n, t in zip(names, tables, strict=True)]
+            parts = [parse_frame(n, t) for n, t in zip(names, tables, strict=True)]
         return cls._align(names, parts, align, observed, copy)
 
     @classmethod
@@ -231,10 +231,10 @@ class Views(Presence):
             Of the name of a view and its columns: those to leave out.
         """
 
-        def part(name: str, given: Any) -> Part:
+        def part(name: str, given: Any) -> ViewTable:
             if is_frame(given):
-                return frame_part(name, given)
-            return parquet_part(
+                return parse_frame(name, given)
+            return parse_parquet(
                 name, given, id, lambda columns: list(ignore(name, columns)) if ignore else []
             )
 
@@ -253,7 +253,7 @@ class Views(Presence):
         align : {"union", "intersection", "strict"}
             As in :meth:`from_dict`.
         """
-        parts = [array_part(str(name), given) for name, given in views.items()]
+        parts = [parse_chunked(str(name), given) for name, given in views.items()]
         return cls._align(check_names(list(views)), parts, align, None)
 
     @classmethod
@@ -286,7 +286,12 @@ class Views(Presence):
 
     @classmethod
     def _align(
-        cls, names: tuple[str, ...], parts: Sequence[Part], align: Align, observed: Any, copy: bool = True
+        cls,
+        names: tuple[str, ...],
+        parts: Sequence[ViewTable],
+        align: Align,
+        observed: Any,
+        copy: bool = True,
     ) -> Self:
         for name, part in zip(names, parts, strict=True):
             if isinstance(part.values, ChunkedTable):
@@ -301,8 +306,8 @@ class Views(Presence):
             values = part.values if order is None else part.values[order]  # copied once, below
             present = ~empty_rows(values) if given is None else given[having, v]
             mask[having[present], v] = True
-            is_own = part.is_own or not copy or (order is None and _is_mapped(values))
-            blocks[name] = freeze(_take_present(values, present, copy=not is_own))
+            skip_copy = part.is_copy or not copy or (order is None and _is_mapped(values))
+            blocks[name] = freeze(_take_present(values, present, copy=not skip_copy))
             _check_finite(name, blocks[name], ids[having[present]], given is not None)
         features = {name: part.features for name, part in zip(names, parts, strict=True)}
         levels = {name: part.levels for name, part in zip(names, parts, strict=True)}
@@ -399,16 +404,16 @@ class Views(Presence):
         check_name("absent", absent, ("drop", "keep"))
         if name is None:
             parts = {view: self.to_frame(view, absent="keep").reset_index(drop=True) for view in self.names}
-            frame = pd.concat(parts, axis=1, names=["view", "feature"]).set_axis(id_labels(self.ids))
+            frame = pd.concat(parts, axis=1, names=["view", "feature"]).set_axis(make_index(self.ids))
             return frame[self.observed.any(axis=1)] if absent == "drop" else frame
         block, features = self.block(name), self.features(name)
         columns = range(block.shape[1]) if features is None else features.tolist()
         present = np.flatnonzero(self.observed[:, self._column(name)])
         if absent == "drop" and scipy.sparse.issparse(block):
-            index = id_labels(self.ids[present])
+            index = make_index(self.ids[present])
             return pd.DataFrame.sparse.from_spmatrix(block, index=index, columns=columns)
         rows = present if absent == "drop" else np.arange(len(self))
-        frame = pd.DataFrame(self.padded(name, rows), index=id_labels(self.ids[rows]), columns=columns)
+        frame = pd.DataFrame(self.padded(name, rows), index=make_index(self.ids[rows]), columns=columns)
         for column, levels in self.levels(name).items():
             codes = frame[column].fillna(-1).astype(int)  # -1 is missing
             frame[column] = pd.Categorical.from_codes(codes, categories=list(levels))
@@ -433,7 +438,7 @@ class Views(Presence):
         return f"{width} feature{'s' if width != 1 else ''}{coded}{note}"
 
 
-def _check_no_levels(name: str, part: Part) -> None:
+def _check_no_levels(name: str, part: ViewTable) -> None:
     """Refuse categories in chunks, which nothing would take for such."""
     if part.levels:
         raise ValueError(

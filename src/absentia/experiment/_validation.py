@@ -7,8 +7,8 @@ gain from one more view; that, too, is said by models that have not seen them.
 
 Completion: observed cells are hidden, completed and compared with the truth.  A cell is a sample in a view:
 a row of the view's kernel.  A tenth of each view's observed cells is hidden, never a sample's only one, and
-the same ones for every method.  Errors are those of :func:`absentia.tasks.row_errors`.  Of many samples a
-random part is measured on, which does not depend on the order that they come in.
+the same ones for every method.  Errors are those of :func:`absentia.tasks.compute_row_errors`.  Of many
+samples a random part is measured on, which does not depend on the order that they come in.
 """
 
 import time
@@ -29,7 +29,15 @@ from absentia.methods.catalogue import offered
 from absentia.methods.completion import Completer, Holdout
 from absentia.methods.models import Model
 from absentia.methods.prediction import HeldOutScores
-from absentia.tasks import Plan, Predictions, Task, adjust_samples, make_kernels, order_samples, row_errors
+from absentia.tasks import (
+    Plan,
+    Predictions,
+    Task,
+    adjust_samples,
+    compute_row_errors,
+    make_kernels,
+    order_samples,
+)
 
 _MAX_GAIN_SAMPLES = 60  # whose absent views are tried, those of least certainty first
 _GAIN_DRAWS = 10  # values tried of each absent view
@@ -326,7 +334,7 @@ def _measure_method(quality: Quality, holdout: Holdout, name: str, completer: Co
         quality.left_out[name] = f"could not: {str(error) or type(error).__name__}"
         return
     seconds = time.process_time() - start
-    by_cell, by_view = row_errors(holdout.whole, completed, quality.cells)
+    by_cell, by_view = compute_row_errors(holdout.whole, completed, quality.cells)
     if np.isinf(by_cell).any():
         quality.left_out[name] = "gave values that are not finite"
         return

@@ -35,7 +35,7 @@ from absentia.data import (
     Coding,
     ViewCoding,
     Views,
-    id_labels,
+    make_index,
     order_for_learning,
     show_id,
 )
@@ -417,7 +417,7 @@ def _assemble(
     import pandas as pd
 
     full, coded, everyone = views, coding(views), np.arange(len(views))
-    index = pd.Index(id_labels(views.ids), name="id")
+    index = pd.Index(make_index(views.ids), name="id")
     filled = pd.DataFrame(False, index=index, columns=list(views.names))
     std, proba, trust = {}, {}, []
     for name, told in parts.items():

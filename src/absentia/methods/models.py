@@ -298,7 +298,7 @@ class Model:
         classifier = self.classifier
         if not hasattr(classifier, "decision_function"):
             return self._predict_blocks(data, classifier.predict)
-        if getattr(classifier, "_own_probabilities", False):
+        if getattr(classifier, "_native_probabilities", False):
             return self._predict_blocks(data, classifier.predict_proba, classifier.decide)
         decide = lambda rows, _: classifier.predict(rows)  # noqa: E731
         return self._predict_blocks(data, classifier.decision_function, decide)
@@ -310,7 +310,7 @@ class Model:
     def predict_proba(self, data: Views | KernelViews) -> Array:
         """Probabilities of the classes, if the classifier was fitted with ``probability``."""
         classifier = self.classifier
-        if getattr(classifier, "_own_probabilities", False):  # of which scores are made
+        if getattr(classifier, "_native_probabilities", False):  # of which scores are made
             return self._predict_blocks(data, classifier.predict_proba)
         decide = lambda rows, _: classifier.predict_proba(rows)  # noqa: E731
         return self._predict_blocks(data, classifier.decision_function, decide)

@@ -1,8 +1,9 @@
 """From the files of a public data set, as its archive gives them, to views or kernels and a target.
 
-A loader is a function of paths by file name; ``catalogue.toml`` says which data set has which.  Two classes
-are -1 and 1; features of one table are the view ``x``; whatever else a file holds is in ``extra``.  Errors
-name the file and, in tables, the line.
+A loader, ``_load_NAME``, takes a mapping of file names to paths and returns a Bunch of ``views`` or
+``kernels``, ``target`` and ``extra``; ``catalogue.toml`` says which data set has which.  Two classes are -1
+and 1; features of one table are the view ``x``; whatever else a file holds is in ``extra``.  Errors name
+the file and, in tables, the line.
 """
 
 import gzip
@@ -32,17 +33,22 @@ _MISSING = ("?", "", "nan", "na")
 
 
 def _load_table(
-    paths: _Paths, *, classes: dict[str, int], label: int = -1, without: int = 0, delimiter: str = ","
+    paths: _Paths,
+    *,
+    classes: dict[str, int],
+    label_column: int = -1,
+    n_name_columns: int = 0,
+    delimiter: str = ",",
 ) -> Bunch:
-    """One table of numbers with a column of classes; the first columns `without` are names.
+    """One table of numbers with a column of classes; the first `n_name_columns` hold names of samples.
 
-    An empty delimiter is any space.
+    `label_column` counts as indices do, -1 the last; an empty delimiter stands for any white space.
     """
     (path,) = paths.values()
     with file_errors(path):
         rows = _split_fields(_read_text(path), delimiter or None)
-        cells = [row.pop(label) for row in rows]
-        X = _parse_numbers([row[without:] for row in rows])
+        cells = [row.pop(label_column) for row in rows]
+        X = _parse_numbers([row[n_name_columns:] for row in rows])
         return _make_bunch(X, _encode_classes(cells, classes))
 
 
@@ -68,7 +74,7 @@ def _load_libsvm(paths: _Paths) -> Bunch:
         if set(y.tolist()) != {-1.0, 1.0}:
             raise ValueError(f"has the classes {sorted(set(y.tolist()))[:5]}; -1 and 1 are wanted")
         if X.shape[1] > _MAX_FEATURES:
-            raise ValueError(f"has {X.shape[1]} features; not these data")
+            raise ValueError(f"has {X.shape[1]} features; the file is not the one expected")
         return _make_bunch(X.toarray(), y.astype(np.int8))
 
 
@@ -77,8 +83,8 @@ def _load_openml(paths: _Paths, *, classes: dict[str, int]) -> Bunch:
     (path,) = paths.values()
     with file_errors(path):
         names, table = _read_arff(path)
-        y = _encode_classes(_texts(table, names[-1]), classes)
-        return _make_bunch(_numbers(table, names[:-1]), y, feature_names=np.array(names[:-1]))
+        y = _encode_classes(_read_text_column(table, names[-1]), classes)
+        return _make_bunch(_read_number_columns(table, names[:-1]), y, feature_names=np.array(names[:-1]))
 
 
 def _load_mulan(paths: _Paths, *, n_labels: int) -> Bunch:
@@ -89,10 +95,12 @@ def _load_mulan(paths: _Paths, *, n_labels: int) -> Bunch:
         with file_errors(path):
             part_names, table = _read_arff(path)
             if len(part_names) <= n_labels or (names and names != part_names):
-                raise ValueError(f"has not the attributes of these data: {part_names[:3]} ...")
+                raise ValueError(f"has other attributes than expected: {part_names[:3]} ...")
             names = part_names
-            codes = [_encode_classes(_texts(table, n), {"0": 0, "1": 1}) for n in names[-n_labels:]]
-            features.append(_numbers(table, names[:-n_labels]))
+            codes = [
+                _encode_classes(_read_text_column(table, n), {"0": 0, "1": 1}) for n in names[-n_labels:]
+            ]
+            features.append(_read_number_columns(table, names[:-n_labels]))
             labels.append(np.column_stack(codes))
     extra = {"feature_names": np.array(names[:-n_labels]), "label_names": np.array(names[-n_labels:])}
     if len(features) > 1:
@@ -100,8 +108,8 @@ def _load_mulan(paths: _Paths, *, n_labels: int) -> Bunch:
     return _make_bunch(np.vstack(features), np.vstack(labels), **extra)
 
 
-def _load_axes(paths: _Paths) -> Bunch:
-    """Training parts of data sets of the UCR archive that hold the same gestures, an axis each."""
+def _load_gesture_axes(paths: _Paths) -> Bunch:
+    """Training sets of the UCR archive of the same gestures, one axis each, as views."""
     views, targets = {}, []
     for name, path in paths.items():
         stem = name.removesuffix(".zip")
@@ -146,8 +154,8 @@ def _load_yeast(paths: _Paths, *, kernels: dict[str, str]) -> Bunch:
     return _combine_kernels({view: paths[file] for view, file in kernels.items()}, labels)
 
 
-def _load_prepared(paths: _Paths) -> Bunch:
-    """Kernels and labels in one file that somebody has made: ``KH`` or ``K``, and ``Y`` or ``y``."""
+def _load_kernel_file(paths: _Paths) -> Bunch:
+    """One MATLAB file of kernels (``KH`` or ``K``) and labels (``Y`` or ``y``), as authors share them."""
     (path,) = paths.values()
     data: Any = read(path)
     bunch: Bunch = Bunch(extra={})
@@ -160,12 +168,12 @@ def _load_prepared(paths: _Paths) -> Bunch:
     return bunch
 
 
-# --------------------------------------------------------------------------------------------- parts
+# --------------------------------------------------------------------------------- helpers of the loaders
 
 
 def _make_bunch(X: np.ndarray, y: np.ndarray, **extra: np.ndarray) -> Bunch:
     if len(X) != len(y) or not X.size:
-        raise ValueError(f"holds {X.shape} values and {len(y)} labels; not these data")
+        raise ValueError(f"holds {X.shape} values and {len(y)} labels; the file is not the one expected")
     return Bunch(views=Views.from_dict({"x": X}), target=y, extra=extra)
 
 
@@ -205,14 +213,16 @@ def _read_arff(path: Path) -> tuple[list[str], np.ndarray]:
     return list(meta.names()), np.atleast_1d(table)
 
 
-def _texts(table: np.ndarray, name: str) -> list[str]:
+def _read_text_column(table: np.ndarray, name: str) -> list[str]:
+    """Attribute `name` of an ARFF table as texts; nominal attributes come as bytes, numbers as floats."""
     return [str(cell, "utf-8") if isinstance(cell, bytes) else f"{cell:g}" for cell in table[name]]
 
 
-def _numbers(table: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    texts = [name for name in names if table.dtype[name].kind not in "fiu"]
-    if texts:
-        raise ValueError(f"attribute {texts[0]!r} is not of numbers; not these data")
+def _read_number_columns(table: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """Attributes `names` of an ARFF table as floats, samples x attributes."""
+    nominal = [name for name in names if table.dtype[name].kind not in "fiu"]
+    if nominal:
+        raise ValueError(f"attribute {nominal[0]!r} is not of numbers; the file is not the one expected")
     return np.column_stack([table[name] for name in names]).astype(float)
 
 
@@ -252,7 +262,7 @@ def _parse_number(cell: str) -> float:
 
 
 def _encode_classes(cells: Sequence[str], codes: dict[str, int]) -> np.ndarray:
-    """Classes as numbers, by a table."""
+    """Class names as the integers that `codes` gives them."""
     unknown = sorted(set(cells) - set(codes))
     if unknown:
         raise ValueError(f"class {unknown[0][:30]!r} is none of {sorted(codes)}")
@@ -296,7 +306,7 @@ def load_yeast_kernels(
     Parameters
     ----------
     folder : path-like
-        Where the files are: ``.txt`` or ``.tsv``, also packed (``.txt.gz``).
+        Where the files are: ``.txt`` or ``.tsv``, also compressed (``.txt.gz``).
     labels : str, optional
         The file with the labels: a line of tabs for each protein, its name first, then for each class +1
         (it has the function) or -1 (it has not); a line with the names of the classes may come first.  0 is
@@ -324,30 +334,34 @@ def load_yeast_kernels(
     >>> data.kernels.names, data.target.ravel().tolist()
     (('tap',), [1.0, -1.0])
     """
-    place = Path(folder)
-    if not place.is_dir():
-        raise FileError(f"{place}: no such folder")
-    texts = sorted(path.name for path in place.iterdir() if path.name.lower().endswith(_TEXT_ENDINGS))
-    label_file = labels or _find_label_file(place, texts)
+    directory = Path(folder)
+    if not directory.is_dir():
+        raise FileError(f"{directory}: no such folder")
+    names = sorted(path.name for path in directory.iterdir() if path.name.lower().endswith(_TEXT_ENDINGS))
+    label_file = labels or _find_label_file(directory, names)
     if kernels is None:
-        kernels = {_name_view(name): name for name in texts if name != label_file}
-        if len(kernels) < len(texts) - 1:
-            raise FileError(f"{place}: two kernels have the same name: {texts}; name them with kernels=")
+        kernels = {_name_view(name): name for name in names if name != label_file}
+        if len(kernels) < len(names) - 1:
+            raise FileError(
+                f"{directory}: two kernels have the same name: {names}; name them with kernels="
+            )
     if not kernels:
         raise FileError(
-            f"{place}: holds no kernels; files that end in {', '.join(_TEXT_ENDINGS)} are wanted"
+            f"{directory}: holds no kernels; files that end in {', '.join(_TEXT_ENDINGS)} are wanted"
         )
-    return _combine_kernels({view: place / name for view, name in kernels.items()}, place / label_file)
+    return _combine_kernels(
+        {view: directory / name for view, name in kernels.items()}, directory / label_file
+    )
 
 
-def _find_label_file(place: Path, texts: Sequence[str]) -> str:
-    candidates = [name for name in texts if _LABEL_FILE.search(name)]
+def _find_label_file(directory: Path, names: Sequence[str]) -> str:
+    candidates = [name for name in names if _LABEL_FILE.search(name)]
     if len(candidates) != 1:
         several = f"{len(candidates)} tables of labels ({', '.join(candidates)})"
         what = several if candidates else "no table of labels"
         raise FileError(
-            f"{place}: holds {what}; a file with a line for each protein, called labels.txt or given as "
-            "labels=, is wanted"
+            f"{directory}: holds {what}; a file with a line for each protein, called labels.txt or given "
+            "as labels=, is wanted"
         )
     return candidates[0]
 
@@ -362,7 +376,7 @@ def _combine_kernels(kernels: Mapping[str, Path], labels: Path) -> Bunch:
     blocks = {}
     for view, path in kernels.items():
         with file_errors(path):
-            blocks[view] = _read_square(path)
+            blocks[view] = _read_kernel_table(path)
     with file_errors(labels.parent):
         data = KernelViews.from_blocks(blocks)
     with file_errors(labels):
@@ -373,19 +387,19 @@ def _combine_kernels(kernels: Mapping[str, Path], labels: Path) -> Bunch:
 
 
 def _open_text(path: Path) -> IO[str]:
-    """A text file, unpacked if it is packed by gzip, whatever it is called."""
+    """A text file, unpacked if it is compressed by gzip, whatever it is called."""
     with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    return gzip.open(path, "rt", encoding="utf-8-sig") if packed else path.open(encoding="utf-8-sig")
+        compressed = file.read(2) == b"\x1f\x8b"
+    return gzip.open(path, "rt", encoding="utf-8-sig") if compressed else path.open(encoding="utf-8-sig")
 
 
 def _check_unique(names: Sequence[str], what: str) -> None:
-    twice = next((name for name, count in Counter(names).items() if count > 1), None)
-    if twice is not None:
-        raise ValueError(f"{twice!r} is the name of more than one {what}")
+    duplicate = next((name for name, count in Counter(names).items() if count > 1), None)
+    if duplicate is not None:
+        raise ValueError(f"{duplicate!r} is the name of more than one {what}")
 
 
-def _read_square(path: Path) -> tuple[list[str], np.ndarray]:
+def _read_kernel_table(path: Path) -> tuple[list[str], np.ndarray]:
     """Names and values of a kernel in a text file, columns in the order of rows."""
     import pandas as pd
 
@@ -403,9 +417,9 @@ def _read_square(path: Path) -> tuple[list[str], np.ndarray]:
         raise ValueError(f"is not square: {len(names)} lines for {len(columns)} columns")
     _check_unique(names, "line")
     _check_unique(columns, "column")
-    if strange := set(names) - set(columns):
+    if unmatched := set(names) - set(columns):
         raise ValueError(
-            f"the line {min(strange)!r} has no column; lines and columns are the same proteins"
+            f"the line {min(unmatched)!r} has no column; lines and columns are the same proteins"
         )
     frame.columns = pd.Index(columns)
     K = frame[names].apply(pd.to_numeric, errors="coerce").to_numpy(dtype=float)
@@ -445,17 +459,17 @@ def _read_label_table(path: Path) -> tuple[list[str], list[str], np.ndarray]:
 
 def _align_labels(path: Path, ids: np.ndarray, names: list[str], Y: np.ndarray) -> np.ndarray:
     """Labels in the order of the proteins; NaN, and a warning, where there are none."""
-    places = {name: row for row, name in enumerate(names)}
-    rows = np.array([places.get(str(x), -1) for x in ids.tolist()])
+    row_of = {name: row for row, name in enumerate(names)}
+    rows = np.array([row_of.get(str(x), -1) for x in ids.tolist()])
     known = rows >= 0
     if not known.any():
         raise FileError(
             f"{path}: names none of the proteins of the kernels: it has {names[0]!r}, they {str(ids[0])!r}"
         )
     if not known.all():
-        some = f"{(~known).sum()} of {len(ids)} proteins have no labels, e.g. {str(ids[~known][0])!r}"
-        warnings.warn(f"{some}: they are NaN", AbsenceWarning, stacklevel=4)
+        message = f"{(~known).sum()} of {len(ids)} proteins have no labels, e.g. {str(ids[~known][0])!r}"
+        warnings.warn(f"{message}: they are NaN", AbsenceWarning, stacklevel=4)
     if unused := len(names) - int(known.sum()):
-        words = f"{unused} protein(s) with labels are in no kernel and left out"
-        warnings.warn(words, AbsenceWarning, stacklevel=4)
+        message = f"{unused} protein(s) with labels are in no kernel and left out"
+        warnings.warn(message, AbsenceWarning, stacklevel=4)
     return np.where(known[:, None], Y[rows], np.nan)

@@ -31,7 +31,7 @@ from absentia.tasks.classification import (
     decision_words,
     is_unknown,
 )
-from absentia.tasks.completion import KernelCompletion, row_errors, score_hidden_rows
+from absentia.tasks.completion import KernelCompletion, compute_row_errors, score_hidden_rows
 from absentia.tasks.regression import Regression
 from absentia.tasks.survival import SurvivalAnalysis, concordance, concordance_gain
 

@@ -27,7 +27,7 @@ MACHINES = {
 
 @pytest.fixture(autouse=True)
 def thin(monkeypatch):
-    monkeypatch.setattr(_inputs, "_FEW", 20)
+    monkeypatch.setattr(_inputs, "_MAX_DENSE_SAMPLES", 20)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -113,7 +113,7 @@ def test_factors_give_what_whole_kernels_give(monkeypatch):
     views = views.hide(missingness.mcar(views, 0.3, random_state=0))
     kernels = ViewKernels("linear", approx="nystrom", n_landmarks=40).fit_transform(views)
     whole = KernelLogistic().fit(kernels, y)
-    monkeypatch.setattr(_inputs, "_FEW", 20)
+    monkeypatch.setattr(_inputs, "_MAX_DENSE_SAMPLES", 20)
     factored = KernelLogistic().fit(kernels, y)
     assert pytest.approx(whole.C_) == factored.C_
     np.testing.assert_allclose(factored.predict_proba(kernels), whole.predict_proba(kernels), atol=1e-6)

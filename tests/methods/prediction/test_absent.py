@@ -18,7 +18,7 @@ def test_it_is_the_three_stages_one_after_the_other(machine):
     one = AbsentClassifier(CVKT(rounds=2), machine=machine, C=3.0).fit(train, y[:80])
     order = one._order
     makes, completes = ViewKernels(), CVKT(rounds=2)
-    K = completes.fit_transform(makes.fit_transform(order.train(train)))
+    K = completes.fit_transform(makes.fit_transform(order.select_training(train)))
     svm = AverageKernelSVC(C=3.0, normalize="rows", probability=True)
     last = svm if machine == "svm" else KernelLogistic(3.0)
     last.fit(K, one._class_order[y[:80][order.samples]])
@@ -57,7 +57,7 @@ def test_contributions_and_offsets_are_the_scores():
             fitted = AbsentClassifier(completer, machine="svm", C=1.0).fit(views, labels)
             parts = fitted.contributions(views)
             assert parts.shape == (120, 6, len(fitted.classes_))
-            rows = fitted._kernels.transform(fitted._order.rows(views, np.arange(120)))
+            rows = fitted._kernels.transform(fitted._order.select_rows(views, np.arange(120)))
             machine = fitted._machine
             scores = machine.decision_function(rows).reshape(120, -1)
             learned = np.argsort(fitted._class_order)[-machine.bias_.size :]

@@ -20,8 +20,8 @@ def test_samples_come_in_the_same_order_however_they_came():
         again = CanonicalOrder.of(other.select(other.names[::-1]), weight[turn], y[turn])
         assert straight.views == again.views
         np.testing.assert_array_equal(turn[again.samples], straight.samples)
-        assert len(straight.train(X)) == len(views) - 5
-        np.testing.assert_array_equal(straight.train(X).ids, X.ids[straight.samples])
+        assert len(straight.select_training(X)) == len(views) - 5
+        np.testing.assert_array_equal(straight.select_training(X).ids, X.ids[straight.samples])
 
 
 def test_who_does_not_count_and_what_nobody_has_are_left_out():
@@ -30,10 +30,10 @@ def test_who_does_not_count_and_what_nobody_has_are_left_out():
     keep[:, 2] = False
     keep[3] = False
     gone = views.hide(keep)
-    found = CanonicalOrder.of(gone, np.ones(len(views)), y)
-    assert views.names[2] not in found.views
-    assert 3 not in found.samples
-    rows = found.rows(gone, np.array([7, 1]))
+    order = CanonicalOrder.of(gone, np.ones(len(views)), y)
+    assert views.names[2] not in order.views
+    assert 3 not in order.samples
+    rows = order.select_rows(gone, np.array([7, 1]))
     np.testing.assert_array_equal(rows.ids, gone.ids[[7, 1]])
 
 
@@ -42,9 +42,9 @@ def test_rows_without_a_known_view_are_not_asked_about():
     fitted = AbsentClassifier(None, C=1.0).fit(views, y % 3)
     keep = np.ones(views.observed.shape, bool)
     keep[4] = False
-    found = fitted._predict_rows(views.hide(keep), (2,), lambda X: np.ones((len(X), 2)))
-    assert not found[4].any()
-    assert found.sum() == 2 * (len(views) - 1)
+    values = fitted._predict_rows(views.hide(keep), (2,), lambda X: np.ones((len(X), 2)))
+    assert not values[4].any()
+    assert values.sum() == 2 * (len(views) - 1)
     nobody = views.hide(np.zeros(views.observed.shape, bool))
     assert not fitted._predict_rows(nobody, (2,), None).any()
 

@@ -5,7 +5,13 @@ import pytest
 
 from absentia.data.survival import Survival
 from absentia.methods.learning import DesignMatrix
-from absentia.methods.prediction._cox import Likelihood, factors, fit_cox, minimise, search_penalty
+from absentia.methods.prediction._cox import (
+    PartialLikelihood,
+    factorise_kernel,
+    fit_coefficients,
+    fit_cox,
+    select_alpha,
+)
 from reference import cox
 
 
@@ -22,7 +28,7 @@ def test_the_likelihood_is_the_textbook_s(ties):
     x, y = problem()
     f = x[:, 1]
     assert len(np.unique(y.time[y.event])) < y.event.sum()  # there are ties
-    likelihood = Likelihood.of(y, ties)
+    likelihood = PartialLikelihood.of(y, ties)
     assert likelihood.loss(f) == pytest.approx(cox.loss(f, y.time, y.event, ties), rel=1e-12)
     assert likelihood.loss(f + 900) == pytest.approx(likelihood.loss(f), rel=1e-9)
 
@@ -31,27 +37,29 @@ def test_the_likelihood_is_the_textbook_s(ties):
 def test_gradient_and_hessian_are_those_of_the_loss(ties):
     x, y = problem(12)
     f, step = x[:, 1], 1e-5
-    likelihood = Likelihood.of(y, ties)
-    g = likelihood.slopes(f)[0]
-    sums = likelihood.sums(DesignMatrix(np.eye(len(f)), constant=False), f)
+    likelihood = PartialLikelihood.of(y, ties)
+    g = likelihood.derivatives(f)[0]
+    sums = likelihood.sum_rows(DesignMatrix(np.eye(len(f)), constant=False), f)
     axes = step * np.eye(len(f))
     numeric = [(likelihood.loss(f + e) - likelihood.loss(f - e)) / (2 * step) for e in axes]
     np.testing.assert_allclose(g, numeric, atol=1e-8)
-    np.testing.assert_allclose(sums.slope, g, atol=1e-12)
-    curved = [(likelihood.slopes(f + e)[0] - likelihood.slopes(f - e)[0]) / (2 * step) for e in axes]
-    np.testing.assert_allclose(sums.curvature, curved, atol=1e-8)
+    np.testing.assert_allclose(sums.gradient, g, atol=1e-12)
+    curved = [
+        (likelihood.derivatives(f + e)[0] - likelihood.derivatives(f - e)[0]) / (2 * step) for e in axes
+    ]
+    np.testing.assert_allclose(sums.hessian, curved, atol=1e-8)
 
 
 def test_sums_do_not_depend_on_the_blocks_that_they_are_made_in(monkeypatch):
     """Ties across blocks and blocks without an event among them."""
     x, y = problem(200)
     y = Survival(y.time, y.event & (y.time > 3))
-    rows, likelihood = DesignMatrix(x.astype(np.float32), constant=False), Likelihood.of(y)
-    wanted = likelihood.sums(rows, x[:, 1])
+    rows, likelihood = DesignMatrix(x.astype(np.float32), constant=False), PartialLikelihood.of(y)
+    wanted = likelihood.sum_rows(rows, x[:, 1])
     monkeypatch.setattr("absentia.methods.learning._sums.BLOCK_ROWS", 7)
-    found = likelihood.sums(rows, x[:, 1])
-    np.testing.assert_allclose(found.slope, wanted.slope, rtol=1e-12)
-    np.testing.assert_allclose(found.curvature, wanted.curvature, rtol=1e-11)
+    found = likelihood.sum_rows(rows, x[:, 1])
+    np.testing.assert_allclose(found.gradient, wanted.gradient, rtol=1e-12)
+    np.testing.assert_allclose(found.hessian, wanted.hessian, rtol=1e-11)
 
 
 @pytest.mark.parametrize("ties", ["breslow", "efron"])
@@ -65,21 +73,21 @@ def test_it_finds_the_minimum_that_a_slow_search_finds(ties):
 
 def test_the_gradient_vanishes_and_the_objective_never_rises():
     x, y = problem(60, ties=False)
-    Phi, _ = factors(x @ x.T)
+    Phi, _ = factorise_kernel(x @ x.T)
     for alpha in (1e-3, 1.0, 1e4):
-        likelihood = Likelihood.of(y)
-        found = minimise(Phi, likelihood, alpha)
+        likelihood = PartialLikelihood.of(y)
+        found = fit_coefficients(Phi, likelihood, alpha)
         assert found.converged
         w = found.state.w
-        slope = Phi.T @ likelihood.slopes(Phi @ w)[0] + alpha * w
+        slope = Phi.T @ likelihood.derivatives(Phi @ w)[0] + alpha * w
         assert np.abs(slope).max() < 1e-6 * max(1.0, alpha * np.abs(w).max())
         assert (np.diff(found.trace) <= 1e-9).all()
 
 
 def test_a_start_far_away_is_no_trouble():
     x, y = problem(40, ties=False)
-    near = minimise(x, Likelihood.of(y), 0.1)
-    far = minimise(x, Likelihood.of(y), 0.1, np.array([30.0, -50.0, 0.0, 20.0]))
+    near = fit_coefficients(x, PartialLikelihood.of(y), 0.1)
+    far = fit_coefficients(x, PartialLikelihood.of(y), 0.1, np.array([30.0, -50.0, 0.0, 20.0]))
     np.testing.assert_allclose(far.state.w, near.state.w, atol=1e-4)
 
 
@@ -103,13 +111,13 @@ def test_the_penalty_is_the_one_of_largest_held_out_likelihood():
     x, y = problem(50, ties=False)
     parts = [(np.flatnonzero(np.arange(50) % 5 != k), np.arange(k, 50, 5)) for k in range(5)]
     alphas = np.array([0.01, 1.0, 100.0, 1e6])
-    found = search_penalty(x @ x.T, y, alphas, parts)
+    found = select_alpha(x @ x.T, y, alphas, parts)
     curve, risks = [], []
     for alpha in alphas:
         total, risk = 0.0, np.zeros(50)
         for train, test in parts:
             own = Survival(y.time[train], y.event[train])
-            w = minimise(x[train], Likelihood.of(own), alpha).state.w
+            w = fit_coefficients(x[train], PartialLikelihood.of(own), alpha).state.w
             total += cox.loss(x[train] @ w, *own, "breslow") - cox.loss(x @ w, *y, "breslow")
             risk[test] = x[test] @ w - (x[train] @ w).mean()
         curve.append(total)

@@ -20,7 +20,7 @@ from absentia.methods.prediction._view_classifiers import (
     FilledTable,
     ViewClassifier,
     _check_base,
-    _held_out_proba,
+    _cross_val_proba,
     softmax_rows,
 )
 from helpers.digit_samples import half_seen_digits
@@ -35,7 +35,7 @@ def test_exponentials_do_not_overflow():
 def test_an_absent_view_says_what_the_frequencies_say():
     views, y = half_seen_digits(120)
     fitted = LateFusion(AbsentClassifier(None, C=1.0)).fit(views, y % 3)
-    own = fitted._order.rows(views, np.arange(120))
+    own = fitted._order.select_rows(views, np.arange(120))
     proba = fitted._view_proba(own)
     assert proba.shape == (6, 120, 3)
     absent = ~own.observed.T
@@ -120,7 +120,7 @@ def test_what_folds_lack_of_the_levels_is_not_warned_of():
     stage = np.where(np.arange(len(y)) == 5, "rare", "usual")
     mixed = Views.from_dict({"who": pd.DataFrame({"stage": stage, "x": y + 0.1 * np.arange(len(y))})})
     prior = np.bincount(y) / len(y)
-    found = _held_out_proba(LogisticRegression(), mixed, y, np.ones(len(y)), prior)
+    found = _cross_val_proba(LogisticRegression(), mixed, y, np.ones(len(y)), prior)
     assert not np.allclose(found, prior)
 
 
@@ -128,7 +128,7 @@ def test_held_out_probabilities_are_of_others_and_worth_less_than_seen_ones():
     X, y = one_view()
     prior, weight = np.bincount(y) / len(y), np.ones(len(y))
     base = AbsentClassifier(None, C=10.0)
-    unseen = _held_out_proba(base, X, y, weight, prior)
+    unseen = _cross_val_proba(base, X, y, weight, prior)
     seen = ViewClassifier.fit(base, X, y, weight, prior).predict_proba(X)
     assert 0 < _skill(unseen, y, weight, prior) < _skill(seen, y, weight, prior) < 1
     assert _skill(np.tile(prior, (len(y), 1)), y, weight, prior) == 0

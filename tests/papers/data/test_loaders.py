@@ -98,7 +98,7 @@ def test_mulan_has_its_labels_last_and_may_be_in_parts(load):
     assert data.extra["part"].tolist() == [0, 1, 1]
     assert data.extra["label_names"].tolist() == [f"L{k}" for k in range(6)]
     assert "part" not in load("ml_emotions", two).extra
-    with pytest.raises(FileError, match=r"scene-test\.arff: has not the attributes of these data"):
+    with pytest.raises(FileError, match=r"scene-test\.arff: has other attributes than expected"):
         load("ml_scene", one, multilabel(["1,2,0,1,0,0,0"], labels=5))
 
 

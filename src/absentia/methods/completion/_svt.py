@@ -79,23 +79,23 @@ from absentia.methods.completion._regularised import RegularisedCompleter
 
 @dataclass(frozen=True)
 class _ViewBlock:
-    """A view's columns of the stacked matrix: centred kernel `X` of unit mean square row, who has it."""
+    """A view's columns of the stacked matrix: its kernel, centred and scaled to unit mean square row."""
 
-    K: Operator
-    X: Operator
-    v: Array
-    size: float  # what X was divided by; infinite where all samples are one
+    K: Operator  # the kernel over the samples that have the view
+    X: Operator  # K, centred and scaled
+    v: Array  # positions of these samples
+    scale: float  # of the kernel, by which X was divided; infinite where all samples are identical
 
     @classmethod
     def of(cls, operator: Operator, v: Array) -> _ViewBlock:
         K = thin_operator(operator)
         X = center_operator(K)
         norm = float(np.linalg.norm(X.left.T @ X.left if isinstance(X, Gram) else X.A))
-        size = norm / np.sqrt(len(v)) if measure_spread(operator) else np.inf
-        return cls(K, Scaled(X, 1 / size), v, size)
+        scale = norm / np.sqrt(len(v)) if measure_spread(operator) else np.inf
+        return cls(K, Scaled(X, 1 / scale), v, scale)
 
     @property
-    def outer_root(self) -> Array | None:
+    def outer_factor(self) -> Array | None:
         """B with ``X X' = B B'``, of a view that is given by factors."""
         if not has_factors(self.X):
             return None
@@ -103,26 +103,26 @@ class _ViewBlock:
         values, vectors = scipy.linalg.eigh(A.T @ A, check_finite=False)
         return np.asarray(A @ (vectors * np.sqrt(np.maximum(values, 0.0))))
 
-    def loadings(self, A: Array, lam: float) -> tuple[Array, Array, Array]:
-        """``C = A (A'A + lam I)^-1`` on the rows it sees, ``X B`` and ``B' B`` with ``B = X' C``."""
-        C = _combine_samples(A[self.v], lam)
+    def fit_right_factor(self, A: Array, lam: float) -> tuple[Array, Array, Array]:
+        """``C = A (A'A + lam I)^-1``, ``X B`` and ``B' B``; the right factor ``B = X' C`` is best for A."""
+        C = _ridge_coefficients(A[self.v], lam)
         B = self.X @ C
         return C, self.X @ B, B.T @ B
 
 
-def _combine_samples(A: Array, lam: float) -> Array:
-    """``A (A'A + lam I)^-1``, of the rows that a view sees."""
+def _ridge_coefficients(A: Array, lam: float) -> Array:
+    """``C = A (A'A + lam I)^-1``; A are the rows of the left factor for the samples with a view."""
     T = A.T @ A + lam * np.eye(A.shape[1])
     return cholesky_solve(cholesky(T, "factor moments"), A.T).T
 
 
 class _SVTProblem:
-    """The stacked matrix of `size` samples, and who has which view."""
+    """The stacked matrix of all samples, its objective, and `observed` (samples x views)."""
 
     def __init__(self, blocks: Sequence[_ViewBlock], observed: Array) -> None:
-        self.blocks, self.observed, self.size = blocks, observed, len(observed)
+        self.blocks, self.observed, self.n_samples = blocks, observed, len(observed)
         self.patterns = [(np.flatnonzero(p), rows) for p, rows in group_by_pattern(observed)]
-        self.total = sum(len(block.v) for block in blocks if np.isfinite(block.size))  # |X|^2
+        self.total = sum(len(block.v) for block in blocks if np.isfinite(block.scale))  # |X|^2
 
     @classmethod
     def of(cls, X: KernelViews) -> _SVTProblem:
@@ -135,28 +135,28 @@ class _SVTProblem:
 
         Of kernels given by factors only those that are not zero, from a matrix as large as all factors.
         """
-        roots: list[Any] = [block.outer_root for block in self.blocks]
-        if sum(self.size if B is None else B.shape[1] for B in roots) < self.size:
+        factors: list[Any] = [block.outer_factor for block in self.blocks]
+        if sum(self.n_samples if B is None else B.shape[1] for B in factors) < self.n_samples:
             parts = []
-            for block, B in zip(self.blocks, roots, strict=True):
-                parts.append(np.zeros((self.size, B.shape[1])))
+            for block, B in zip(self.blocks, factors, strict=True):
+                parts.append(np.zeros((self.n_samples, B.shape[1])))
                 parts[-1][block.v] = B
             Z = np.hstack(parts)
             values, U = scipy.linalg.eigh(Z.T @ Z, check_finite=False)
             values = np.sqrt(np.maximum(values[::-1], 0.0))
             return values, Z @ (U[:, ::-1] * inverse_sqrt(values**2))
-        S = np.zeros((self.size, self.size))
+        S = np.zeros((self.n_samples, self.n_samples))
         for block in self.blocks:
             X = block.X.to_dense()
             S[np.ix_(block.v, block.v)] += X @ X.T
         values, vectors = scipy.linalg.eigh(S, check_finite=False)
         return np.sqrt(np.maximum(values[::-1], 0.0)), vectors[:, ::-1]
 
-    def start(self, lam: float, max_rank: int) -> Point:
+    def initial_point(self, lam: float, max_rank: int) -> Point:
         """Left factor of the zero-filled matrix, not thresholded: a column of zeros would stay zero.
 
-        Directions with a singular value below lam are left out, with some to spare, and with all that
-        are like the last.
+        Directions with a singular value below lam are left out but for five, and for those that equal the
+        last one kept.
         """
         values, vectors = self.spectrum
         rank = min(int((values > (1 - DISTINCT_RTOL) * lam).sum()) + 5, len(values))
@@ -167,24 +167,24 @@ class _SVTProblem:
         """Objective at A with the best B, and the A that is best for that B."""
         (A,) = point
         right = np.zeros_like(A)
-        inner = []
+        grams = []
         value = 0.5 * self.total + 0.5 * lam * float(np.vdot(A, A))
         for block in self.blocks:
-            _, XB, BB = block.loadings(A, lam)
+            _, XB, BB = block.fit_right_factor(A, lam)
             right[block.v] += XB
-            inner.append(BB)
+            grams.append(BB)
             value -= 0.5 * float(np.vdot(A[block.v], XB))  # |X|^2 - 2 <X, A B'> + |A B'|^2 + lam |B|^2
-        return UpdateEvaluation(point, value, (_rows_given_views(self.patterns, right, inner, lam),))
+        return UpdateEvaluation(point, value, (_solve_left_factor(self.patterns, right, grams, lam),))
 
 
-def _rows_given_views(
-    patterns: Sequence[tuple[Array, Array]], right: Array, inner: Sequence[Array], lam: float
+def _solve_left_factor(
+    patterns: Sequence[tuple[Array, Array]], right: Array, grams: Sequence[Array], lam: float
 ) -> Array:
-    """``(sum_v B_v' B_v + lam I)^-1 right_t`` over the views a sample has; zero for one without any."""
+    """Rows ``a_t = (sum_v B_v' B_v + lam I)^-1 right_t`` over the views of sample t; zero without any."""
     A, I = np.zeros_like(right), np.eye(right.shape[1])  # noqa: E741
     for views, rows in patterns:
         if len(views):
-            T = sum((inner[v] for v in views.tolist()), lam * I)
+            T = sum((grams[v] for v in views.tolist()), lam * I)
             A[rows] = cholesky_solve(cholesky(T, "row moments"), right[rows].T).T
     return A
 
@@ -212,7 +212,7 @@ class SVTFill(RegularisedCompleter):
         completes their kernel values best (kept in ``heldout_curve_``).
     max_rank : int, default 100
         No more directions than that.  Where the solution needs fewer (see ``rank_``) it is a global
-        minimum; otherwise the best that was found with so many.
+        minimum; otherwise the best found at that rank.
     tol, max_iter, random_state, callback, verbose
         As in :class:`EMFill`.
 
@@ -251,35 +251,35 @@ class SVTFill(RegularisedCompleter):
     def _make_fitter(self, X: KernelViews, earlier: _SVTFitter | None = None) -> _SVTFitter:
         return _SVTFitter(self, X)
 
-    def _lam(self, problem: _SVTProblem, threshold: float) -> float:
+    def _compute_lam(self, problem: _SVTProblem, threshold: float) -> float:
         largest = float(problem.spectrum[0][0])
-        return threshold * largest if largest > 0 else 1.0  # no view says anything: all become the mean
+        return threshold * largest if largest > 0 else 1.0  # zero: all samples become the mean
 
     def _set_bases(self, problem: _SVTProblem, lam: float, point: Point) -> None:
         """Bases of every view from the left factor A."""
         (self._left,) = point
-        self._lam_, self._sizes = lam, [block.size for block in problem.blocks]
+        self._lam_, self._sizes = lam, [block.scale for block in problem.blocks]
         self._mean_diagonals = [float(b.K.diagonal().mean()) if len(b.v) else 0.0 for b in problem.blocks]
         self._bases = self._make_bases([block.K for block in problem.blocks], problem.observed)
         values = scipy.linalg.svdvals(self._left) ** 2
         self.rank_ = int((values > 1e-6 * values[0]).sum()) if values[0] > 0 else 0
 
     def _make_bases(self, kernels: Sequence[Operator], observed: Array) -> list[Basis]:
-        pairs = zip(kernels, observed.T, strict=True)
-        return [Basis.about_mean(K, _combine_samples(self._left[v], self._lam_)) for K, v in pairs]
+        columns = zip(kernels, observed.T, strict=True)
+        return [Basis.about_mean(K, _ridge_coefficients(self._left[v], self._lam_)) for K, v in columns]
 
-    def _right_factors(self) -> list[Array]:
-        """B of every view; a row is read as ``B' x_t``, with x_t = (centred row) / size."""
+    def _compute_right_factors(self) -> list[Array]:
+        """B of every view; a sample with the centred kernel row k_t contributes ``B' k_t / size``."""
         parts = zip((basis.G[:, 1:] for basis in self._bases), self._sizes, strict=True)
         return [(G - G.sum(axis=0) / max(len(G), 1)) / size for G, size in parts]
 
     def _projections(self) -> list[Array]:
-        return [B / size for B, size in zip(self._right_factors(), self._sizes, strict=True)]
+        return [B / size for B, size in zip(self._compute_right_factors(), self._sizes, strict=True)]
 
     def _predict_coordinates(self, known: Sequence[Array], observed: Array) -> list[Coordinates]:
         patterns = [(np.flatnonzero(p), rows) for p, rows in group_by_pattern(observed)]
-        inner = [B.T @ B for B in self._right_factors()]
-        W = add_mean_coordinate(_rows_given_views(patterns, np.sum(known, axis=0), inner, self._lam_))
+        grams = [B.T @ B for B in self._compute_right_factors()]
+        W = add_mean_coordinate(_solve_left_factor(patterns, np.sum(known, axis=0), grams, self._lam_))
         pairs = zip(self._bases, self._mean_diagonals, strict=True)
         return [Coordinates(W, np.maximum(mean - basis.squared_norms(W), 0.0)) for basis, mean in pairs]
 
@@ -291,8 +291,8 @@ class _SVTFitter:
         self.X, self.completer, self.problem = X, completer, _SVTProblem.of(X)
 
     def fit(self, strength: float, **options: Any) -> Solution[AccelerationState]:
-        problem, lam = self.problem, self.completer._lam(self.problem, strength)
-        first = problem.start(lam, int(self.completer.max_rank))
+        problem, lam = self.problem, self.completer._compute_lam(self.problem, strength)
+        first = problem.initial_point(lam, int(self.completer.max_rank))
         solution = accelerate(lambda point: problem.evaluate(lam, point), first, **options)
         self.completer._set_bases(problem, lam, solution.state.at.point)
         return solution

@@ -216,8 +216,8 @@ class _Shares:
             )
         self.of = {name: w / sum(weights.values()) for name, w in weights.items()}
         X = classifier._check_rows(X)
-        rows = np.flatnonzero(classifier._order.has_view(X))
-        inside, order = classifier._order.rows(X, rows), classifier._class_order
+        rows = np.flatnonzero(classifier._order.has_known_view(X))
+        inside, order = classifier._order.select_rows(X, rows), classifier._class_order
         shares = np.zeros((len(X), len(self.place)))
         for name, weight in self.of.items():
             candidate = classifier.estimators_[name]
@@ -265,8 +265,8 @@ def _machine_and_rows(classifier: Any, X: Any) -> tuple[Any, Array, Callable[[],
         rows = np.flatnonzero(X.observed.any(axis=1))
         return classifier, rows, lambda: X[rows]
     order = classifier._order
-    rows = np.flatnonzero(order.has_view(X))
-    return classifier._machine, rows, lambda: classifier._kernels.transform(order.rows(X, rows))
+    rows = np.flatnonzero(order.has_known_view(X))
+    return classifier._machine, rows, lambda: classifier._kernels.transform(order.select_rows(X, rows))
 
 
 def _combine(K: KernelViews, eta: Array, which: Array) -> Array:

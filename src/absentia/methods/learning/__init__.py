@@ -10,7 +10,7 @@ from absentia.methods.learning._base import (
     shrink_to_prior,
 )
 from absentia.methods.learning._held_out import log_loss, select_C, selection_samples
-from absentia.methods.learning._inputs import Either, put_back, subset
+from absentia.methods.learning._inputs import ViewsOrKernels, scatter_rows, subset
 from absentia.methods.learning._logistic import (
     Axes,
     FactorTable,

@@ -43,10 +43,10 @@ from absentia.data.survival import Survival, as_survival, concordance_index, eva
 from absentia.methods.learning._held_out import Calibration, calibrate
 from absentia.methods.learning._inputs import (
     INPUTS,
-    Either,
     Features,
     Kernels,
     Labels,
+    ViewsOrKernels,
     check_labels,
     check_targets,
     check_y,
@@ -77,7 +77,7 @@ class Learner(Estimator, ABC):
     _takes: Literal["kernels", "views"] = "kernels"
 
     @property
-    def _input(self) -> Kernels | Features | Either:
+    def _input(self) -> Kernels | Features | ViewsOrKernels:
         return INPUTS[self._takes]
 
     def __sklearn_tags__(self) -> Any:
@@ -134,7 +134,9 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
     _frequencies: Array  # of the classes (classes,), by the weights that probabilities were learned with
     _levels: Array  # of the classes (classes,): what a probability is divided by for balanced accuracy
     _calibration: Calibration | None  # what turns scores into probabilities
-    _own_probabilities = False  # whether :meth:`_predict_proba` is its own, without calibration
+    _native_probabilities = (
+        False  # whether :meth:`_predict_proba` gives probabilities by itself, without calibration
+    )
 
     @abstractmethod
     def _learn(self, X: Any, y: Array, weight: Array) -> None:
@@ -150,9 +152,9 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         probabilities of its own they are these, weighted as for decisions, from -1 to 1; where costs
         decide, expected costs relative to their mean, turned so that the least has the largest score.
         """
-        if not self._own_probabilities:
+        if not self._native_probabilities:
             name = type(self).__name__
-            raise NotImplementedError(f"{name} lacks _score, or _own_probabilities with _predict_proba")
+            raise NotImplementedError(f"{name} lacks _score, or _native_probabilities with _predict_proba")
         if self.decision_.ndim == 1:
             weighted = self._predict_proba(X) * self.decision_
             scores = 2 * weighted / np.maximum(weighted.sum(axis=1, keepdims=True), 1e-300) - 1
@@ -173,7 +175,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         warn_of_empty(X)
         weight = labels.class_weighted(getattr(self, "class_weight", None))
         self.classes_, self._prior = labels.classes, labels.prior
-        learned = (weight if self._own_probabilities else labels.weight) * X.observed.any(axis=1)
+        learned = (weight if self._native_probabilities else labels.weight) * X.observed.any(axis=1)
         counts = np.array([learned[labels.codes == k].sum() for k in range(len(labels.classes))])
         self._frequencies = self._levels = counts / counts.sum()
         self.set_decision(getattr(self, "decision", "accuracy"))
@@ -183,7 +185,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
             self._levels = _mean_proba(self.loo_proba_, learned, self._frequencies)
             self.set_decision(getattr(self, "decision", "accuracy"))
         with limit_threads_if_small(len(X)):
-            wanted = self._offers_probabilities() and not self._own_probabilities
+            wanted = self._offers_probabilities() and not self._native_probabilities
             self._calibration = calibrate(self, X, labels) if wanted else None
         return self
 
@@ -207,7 +209,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         That of the largest score, if it was fitted without probabilities.
         """
         check_is_fitted(self, "names_in_")
-        if self._offers_probabilities() and (self._own_probabilities or self._calibration is not None):
+        if self._offers_probabilities() and (self._native_probabilities or self._calibration is not None):
             return self.decide(X, self.predict_proba(X))
         scores = self.decision_function(X)
         best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
@@ -247,13 +249,13 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         return float(super().score(X, y, sample_weight))
 
     def _offers_probabilities(self) -> bool:
-        return self._own_probabilities or bool(getattr(self, "probability", False))
+        return self._native_probabilities or bool(getattr(self, "probability", False))
 
     @available_if(lambda self: self._offers_probabilities())  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes, (n, classes); their frequencies where no view is usable."""
         X = self._check_rows(X)
-        if self._calibration is None and not self._own_probabilities:
+        if self._calibration is None and not self._native_probabilities:
             raise NotFittedError(f"{type(self).__name__} was fitted without probability; fit it again")
         coverage = self._coverage(X).max(axis=1, keepdims=True)
         return shrink_to_prior(coverage, self._predict_proba(X), self._prior)

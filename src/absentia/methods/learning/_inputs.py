@@ -76,18 +76,18 @@ class Features:
         return tuple(X.block(name).shape[1] for name in X.names)
 
 
-class Either:
-    """Features or square kernels: new samples come as those that were learned from did."""
+class ViewsOrKernels:
+    """Views or square kernels; ``predict`` takes the kind that ``fit`` was given."""
 
     def __init__(self, pairwise: bool) -> None:
-        self.pairwise = pairwise  # what scikit-learn is told
+        self.pairwise = pairwise  # scikit-learn's tag
 
     def check(self, X: Any, learner: Any) -> Any:
         """What `learner` can learn from."""
-        return _input_of(X).check(X, learner)
+        return _select_input(X).check(X, learner)
 
     def encode(self, X: Any, learner: Any) -> Any:
-        """What `learner` learns from, as it is: what it is made of codes features and finds columns."""
+        """`X` itself: the estimators that `learner` is composed of encode features and match columns."""
         learner._coding = Coding.learn(X) if isinstance(X, Views) else None
         return X
 
@@ -108,13 +108,13 @@ class Either:
 
     def widths(self, X: Any) -> tuple[int, ...]:
         """Columns that have to be there again."""
-        return _input_of(X).widths(X)
+        return _select_input(X).widths(X)
 
 
 INPUTS: dict[str, Kernels | Features] = {"kernels": Kernels(), "views": Features()}
 
 
-def _input_of(X: Any) -> Kernels | Features:
+def _select_input(X: Any) -> Kernels | Features:
     return INPUTS["kernels" if isinstance(X, KernelViews) else "views"]
 
 
@@ -129,8 +129,8 @@ def subset(X: Any, rows: Array, columns: Array) -> Any:
     return X[np.ix_(rows, columns)] if isinstance(X, KernelViews) else X[rows]
 
 
-def put_back(values: Array, samples: Array, n: int) -> Array:
-    """Values of the `samples`, given by position, as those of all `n`; NaN for the others."""
+def scatter_rows(values: Array, samples: Array, n: int) -> Array:
+    """`values`, one for each of `samples` (positions), as rows of an array of `n`; NaN elsewhere."""
     result = np.full((n, *values.shape[1:]), np.nan)
     result[samples] = values
     return result

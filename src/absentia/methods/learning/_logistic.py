@@ -50,7 +50,7 @@ from absentia.core.linalg import inverse_sqrt, solve_left_out
 from absentia.core.optimize import Solution, StoppingRule, iterate
 from absentia.data import KernelViews, number_groups, order_for_learning, prefers_factors, stack_groups
 from absentia.methods.learning._base import Classifier
-from absentia.methods.learning._inputs import put_back
+from absentia.methods.learning._inputs import scatter_rows
 from absentia.methods.learning._machines import KernelMachine
 from absentia.methods.learning._sums import (
     BLOCK_ROWS,
@@ -342,9 +342,9 @@ def _minimise(A: DesignMatrix, y: Array, s: Array, penalty: float, start: Array)
         sums: LossSums = add_up(
             LossSums.of_logistic(block, y[rows], s[rows], b) for rows, block in A.blocks()
         )
-        H = sums.curvature
+        H = sums.hessian
         H[np.diag_indices_from(H)] += P
-        return sums.slope + P * b, H
+        return sums.gradient + P * b, H
 
     def gradient(b: Array) -> Array:
         parts = (block.T @ (s[rows] * (expit(block @ b) - y[rows])) for rows, block in A.blocks())
@@ -472,7 +472,7 @@ class KernelLogistic(KernelMachine, Classifier):
     _: KW_ONLY
     class_weight: Any = None
 
-    _own_probabilities = True
+    _native_probabilities = True
 
     def _learn(self, X: KernelViews, y: Array, weight: Array) -> None:
         self._views, order = order_for_learning(X, y, weight)
@@ -485,7 +485,7 @@ class KernelLogistic(KernelMachine, Classifier):
         groups = X.groups if X.groups is None else X.groups[counted]
         fit = fit_logistic(axes, y[counted], weight[counted], len(self.classes_), C, groups)
         self.C_, self.loo_curve_ = fit.C, fit.loo_curve
-        self.loo_proba_ = put_back(fit.loo_proba, counted, len(X))
+        self.loo_proba_ = scatter_rows(fit.loo_proba, counted, len(X))
         self._weights = self._norms = np.tile(eta, (len(fit.model.intercept), 1))
         self.weights_ = self._weights[0] if len(self._weights) == 1 else self._weights
         self.dual_coef_ = np.zeros((len(fit.model.intercept), len(X)))

@@ -55,8 +55,8 @@ class LossSums:
     """Loss at some coefficients (d,), its gradient (d,) and its Hessian (d, d), without penalty."""
 
     loss: float
-    slope: Array
-    curvature: Array
+    gradient: Array
+    hessian: Array
 
     @classmethod
     def of_logistic(cls, A: Array, y: Array, weight: Array, b: Array) -> "LossSums":
@@ -67,7 +67,9 @@ class LossSums:
         return cls(logistic_loss(eta, y, weight), A.T @ (weight * (p - y)), B.T @ B)
 
     def __add__(self, other: "LossSums") -> "LossSums":
-        return LossSums(self.loss + other.loss, self.slope + other.slope, self.curvature + other.curvature)
+        return LossSums(
+            self.loss + other.loss, self.gradient + other.gradient, self.hessian + other.hessian
+        )
 
 
 def logistic_loss(eta: Array, y: Array, weight: Array) -> float:

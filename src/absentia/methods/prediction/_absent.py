@@ -105,9 +105,9 @@ class AbsentClassifier(CompositeClassifier):
 
     def _learn(self, X: Any, y: Array, weight: Array) -> None:
         super()._learn(X, y, weight)
-        self.weights_ = self._by_view(self._machine.weights_, X.names)
+        self.weights_ = self._reorder_views(self._machine.weights_, X.names)
         if isinstance(self._machine, KernelLogistic):
-            self.loo_proba_ = self._by_sample(self._machine.loo_proba_, len(X))
+            self.loo_proba_ = self._scatter_proba(self._machine.loo_proba_, len(X))
             del self._machine.loo_proba_  # which has them in the order of learning
 
     @property
@@ -149,8 +149,8 @@ class AbsentClassifier(CompositeClassifier):
         the scores; so does who has which view, if that counts, which has no column here.  Views that were
         completed contribute too: what the others lead one to expect of them.
         """
-        return self._view_parts(X, self._parts_of_rows)
+        return self._predict_view_parts(X, self._decompose_rows)
 
-    def _parts_of_rows(self, X: Any) -> Array:
+    def _decompose_rows(self, X: Any) -> Array:
         parts = self._machine.contributions(self._kernels.transform(X))[:, : len(self._order.views)]
         return np.concatenate([-parts, parts], axis=2) if parts.shape[2] == 1 else parts

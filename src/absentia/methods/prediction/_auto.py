@@ -295,7 +295,7 @@ class AutoClassifier(WeightedMembers, CompositeClassifier):
 
     def _learn(self, X: Any, y: Array, weight: Array) -> None:
         super()._learn(X, y, weight)
-        self.loo_proba_ = self._by_sample(self._left_out, len(X))
+        self.loo_proba_ = self._scatter_proba(self._left_out, len(X))
         del self._left_out
 
     def _learn_ordered(self, X: Any, y: Array, weight: Array) -> None:

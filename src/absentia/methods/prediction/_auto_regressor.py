@@ -7,7 +7,7 @@ import numpy as np
 
 from absentia.core import Array, RandomState, estimator
 from absentia.core.optimize import Callback
-from absentia.methods.learning import Regressor, put_back
+from absentia.methods.learning import Regressor, scatter_rows
 from absentia.methods.prediction._auto import WeightedMembers
 
 _MIN_ERROR = 1e-4  # share of the variance: who explains more is an equal of all who do
@@ -74,7 +74,7 @@ class AutoRegressor(WeightedMembers, Regressor):
         return np.searchsorted(np.quantile(y, [0.2, 0.4, 0.6, 0.8]), y)
 
     def _learn(self, X: Any, y: Array, weight: Array) -> None:
-        train, samples = self._canonical(X, weight, y)
+        train, samples = self._order_training(X, weight, y)
         y, weight = y[samples], weight[samples]
         left_out = self._fit_members(train, y, weight)
         variance = float(np.average((y - np.average(y, weights=weight)) ** 2, weights=weight))
@@ -82,7 +82,7 @@ class AutoRegressor(WeightedMembers, Regressor):
         unexplained = errors / variance if variance > 0 else np.ones(len(errors))
         losses = np.log(np.maximum(unexplained, _MIN_ERROR)) / 2
         share = self._set_weights(losses, "R2", 1 - unexplained)
-        self.loo_predictions_ = put_back(share @ left_out, samples, len(X))
+        self.loo_predictions_ = scatter_rows(share @ left_out, samples, len(X))
 
     def _predict(self, X: Any) -> Array:
         return self._predict_rows(X, (), lambda rows: self._add_up(rows, self.weights_by_candidate_))

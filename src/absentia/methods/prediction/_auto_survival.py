@@ -14,9 +14,9 @@ import numpy as np
 from absentia.core import Array, RandomState, estimator
 from absentia.core.optimize import Callback
 from absentia.data.survival import Survival
-from absentia.methods.learning import SurvivalModel, put_back
+from absentia.methods.learning import SurvivalModel, scatter_rows
 from absentia.methods.prediction._auto import WeightedMembers
-from absentia.methods.prediction._cox import Likelihood
+from absentia.methods.prediction._cox import PartialLikelihood
 from absentia.methods.prediction._survival import concordance, to_log_hazards
 
 
@@ -86,18 +86,18 @@ class AutoSurvival(WeightedMembers, SurvivalModel):
         return y["event"].astype(int)
 
     def _learn(self, X: Any, y: Survival, weight: Array) -> None:
-        train, samples = self._canonical(X, weight, y.time, y.event)
+        train, samples = self._order_training(X, weight, y.time, y.event)
         y = Survival(y.time[samples], y.event[samples])
         held_out = self._fit_members(train, y.to_array(), weight[samples])
         slopes = np.array([to_log_hazards(risk, y)[0] for risk in held_out])
         held_out *= slopes[:, None]
-        likelihood = Likelihood.of(y)
+        likelihood = PartialLikelihood.of(y)
         losses = np.array([likelihood.loss(risk) for risk in held_out]) / y.event.sum()
         share = self._set_weights(losses, "concordance", np.array([concordance(y, r) for r in held_out]))
         together = share @ held_out
         slope, self.event_times_, self._hazard = to_log_hazards(together, y)
         self._factors = dict(zip(self.estimators_, (slope * share * slopes).tolist(), strict=True))
-        self.held_out_risks_ = put_back(slope * together, samples, len(X))
+        self.held_out_risks_ = scatter_rows(slope * together, samples, len(X))
 
     def _predict(self, X: Any) -> Array:
         return self._predict_rows(X, (), lambda rows: self._add_up(rows, self._factors))

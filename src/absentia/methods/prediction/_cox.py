@@ -40,127 +40,127 @@ from absentia.data.survival import Survival
 from absentia.methods.learning import DesignMatrix, LossSums, NewtonPoint, minimise_convex, row_blocks
 
 Ties = Literal["breslow", "efron"]
-_TOL = 1e-10  # events
-_RANK = 1e-12  # share of the largest eigenvalue below which directions are rounding
+_TOL = 1e-10  # of the objective, per event
+_RANK_RTOL = 1e-12  # share of the largest eigenvalue below which directions are rounding
 
 
 # ------------------------------------------------------------------------------------- the likelihood
 
 
 @dataclass(frozen=True, eq=False)
-class Likelihood:
-    """The partial likelihood of some samples: who was at risk when something happened."""
+class PartialLikelihood:
+    """Cox's partial likelihood of n samples; a row of A for each time with events (Efron: each event)."""
 
-    event: Array
+    event: Array  # 1.0 or 0.0, (n,)
     order: Array  # samples from the last time to the first, events last among equal times
     counts: Array  # c
     times: Array  # of the rows of A, descending
     ends: Array  # by row, how many samples in that order are at risk
     begins: Array  # by row, how many of these had no event then
-    part: Array  # by row, the share of the others that is taken off
+    tie_share: Array  # by row, Efron's l / d, by which samples with an event then are less at risk
 
     @classmethod
-    def of(cls, y: Survival, ties: Ties = "breslow") -> "Likelihood":
-        """Of these times and events."""
+    def of(cls, y: Survival, ties: Ties = "breslow") -> "PartialLikelihood":
+        """The partial likelihood of the samples with the times and events `y`."""
         order = np.lexsort((y.event, -y.time))
-        times, many = np.unique(y.time[y.event], return_counts=True)
-        times, many = times[::-1], many[::-1]
+        times, n_events = np.unique(y.time[y.event], return_counts=True)
+        times, n_events = times[::-1], n_events[::-1]
         ends = np.searchsorted(-y.time[order], -times, side="right")
         if ties == "breslow":
-            nothing = np.zeros(len(times))
-            return cls(y.event * 1.0, order, many * 1.0, times, ends, ends - many, nothing)
-        part = np.concatenate([np.arange(d) / d for d in many]) if len(many) else np.zeros(0)
-        times, ends, begins = (np.repeat(x, many) for x in (times, ends, ends - many))
-        return cls(y.event * 1.0, order, np.ones(len(times)), times, ends, begins, part)
+            tie_share = np.zeros(len(times))
+            return cls(y.event * 1.0, order, n_events * 1.0, times, ends, ends - n_events, tie_share)
+        tie_share = np.concatenate([np.arange(d) / d for d in n_events]) if len(n_events) else np.zeros(0)
+        times, ends, begins = (np.repeat(x, n_events) for x in (times, ends, ends - n_events))
+        return cls(y.event * 1.0, order, np.ones(len(times)), times, ends, begins, tie_share)
 
     def _sum_at_risk(self, e: Array) -> Array:
-        """``A e`` of numbers that are not negative."""
+        """``A e``, a sum for each row of A, of `e` (n,), which are not negative."""
         sums = np.concatenate([[0.0], np.cumsum(e[self.order])])
-        return np.asarray((1 - self.part) * sums[self.ends] + self.part * sums[self.begins])
+        return np.asarray((1 - self.tie_share) * sums[self.ends] + self.tie_share * sums[self.begins])
 
     def loss(self, f: Array) -> float:
-        """The negative log partial likelihood; infinite where numbers do not reach."""
-        top = f.max(initial=0.0)
+        """The negative log partial likelihood; infinite where it overflows."""
+        largest = f.max(initial=0.0)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            sums = np.log(self._sum_at_risk(np.exp(f - top))) + top
+            sums = np.log(self._sum_at_risk(np.exp(f - largest))) + largest
         value = float(self.counts @ sums - self.event @ f)
         return value if np.isfinite(value) else np.inf
 
-    def slopes(self, f: Array) -> tuple[Array, Array]:
-        """The gradient, and h of the Hessian ``diag(h) - P' diag(c) P``."""
+    def derivatives(self, f: Array) -> tuple[Array, Array]:
+        """Gradient by log-risks `f` (n,), and h (n,) of the Hessian ``diag(h) - P' diag(c) P``."""
         e = np.exp(f - f.max(initial=0.0))
         q, n = self.counts / self._sum_at_risk(e), len(f)
-        jumps = np.bincount(self.ends, (1 - self.part) * q, minlength=n + 1)
-        jumps += np.bincount(self.begins, self.part * q, minlength=n + 1)
+        jumps = np.bincount(self.ends, (1 - self.tie_share) * q, minlength=n + 1)
+        jumps += np.bincount(self.begins, self.tie_share * q, minlength=n + 1)
         h = np.empty(n)
         h[self.order] = np.cumsum(jumps[:0:-1])[::-1]
         h *= e
         return h - self.event, h
 
     def _blocks(self) -> Iterator[tuple[slice, slice]]:
-        """Positions in the order, and the rows of A that end there; one block where rows have two ends."""
+        """Blocks of `order`, and the rows of A whose samples at risk end there; one block with ties."""
         n = len(self.order)
-        for block in row_blocks(n) if not self.part.any() else [slice(0, n)]:
+        for block in row_blocks(n) if not self.tie_share.any() else [slice(0, n)]:
             first, last = np.searchsorted(self.ends, [block.start, block.stop], side="right")
             yield block, slice(int(first), int(last))
 
-    def sums(self, Phi: DesignMatrix, f: Array) -> LossSums:
-        """The loss of log-risks f, its gradient and its Hessian by weights of the columns of `Phi`."""
-        g, h = self.slopes(f)
+    def sum_rows(self, Phi: DesignMatrix, f: Array) -> LossSums:
+        """Loss of log-risks f (n,), its gradient (r,) and Hessian (r, r) by coefficients of `Phi`."""
+        g, h = self.derivatives(f)
         e, width = np.exp(f - f.max(initial=0.0)), Phi.shape[1]
         at_risk = self._sum_at_risk(e)
-        slope, curvature, before = np.zeros(width), np.zeros((width, width)), np.zeros(width)
+        gradient, hessian, carried = np.zeros(width), np.zeros((width, width)), np.zeros(width)
         for block, rows in self._blocks():
-            who = self.order[block]
-            X = Phi.take(who)
-            slope += X.T @ g[who]
-            B = X * np.sqrt(h[who])[:, None]
-            curvature += B.T @ B
-            X *= e[who, None]
-            X[:1] += before
+            samples = self.order[block]
+            X = Phi.take(samples)
+            gradient += X.T @ g[samples]
+            B = X * np.sqrt(h[samples])[:, None]
+            hessian += B.T @ B
+            X *= e[samples, None]
+            X[:1] += carried
             np.cumsum(X, axis=0, out=X)
-            before = X[-1].copy()
-            M, part = X[self.ends[rows] - block.start - 1], self.part[rows, None]
-            if part.any():
-                had = self.begins[rows] > 0
-                M = (1 - part) * M + part * had[:, None] * X[self.begins[rows] - 1]
+            carried = X[-1].copy()
+            M, tie_share = X[self.ends[rows] - block.start - 1], self.tie_share[rows, None]
+            if tie_share.any():
+                has_others = self.begins[rows] > 0
+                M = (1 - tie_share) * M + tie_share * has_others[:, None] * X[self.begins[rows] - 1]
             M *= (np.sqrt(self.counts[rows]) / at_risk[rows])[:, None]
-            curvature -= M.T @ M
-        return LossSums(self.loss(f), slope, curvature)
+            hessian -= M.T @ M
+        return LossSums(self.loss(f), gradient, hessian)
 
     def hazard(self, f: Array) -> tuple[Array, Array]:
-        """Times with events and, at each, the cumulative hazard of a sample with ``f = 0``."""
+        """Breslow's estimate: times with events, and the cumulative hazard there where ``f = 0``."""
         jumps = self.counts / self._sum_at_risk(np.exp(f))
-        times, place = np.unique(self.times, return_inverse=True)
-        return times, np.cumsum(np.bincount(place, weights=jumps, minlength=len(times)))
+        times, rows = np.unique(self.times, return_inverse=True)
+        return times, np.cumsum(np.bincount(rows, weights=jumps, minlength=len(times)))
 
 
 # --------------------------------------------------------------------------------------------- descent
 
 
-def minimise(
-    Phi: Array, likelihood: Likelihood, alpha: float, start: Array | None = None
+def fit_coefficients(
+    Phi: Array, likelihood: PartialLikelihood, alpha: float, start: Array | None = None
 ) -> Solution[NewtonPoint]:
-    """The coefficients w of least objective."""
+    """Minimise the objective over w (r,) by Newton's method, from `start` or zero."""
     rows = DesignMatrix(Phi, constant=False)
 
     def value(w: Array) -> float:
         return likelihood.loss(rows.times(w)) + alpha / 2 * float(w @ w)
 
     def slopes(w: Array) -> tuple[Array, Array]:
-        sums = likelihood.sums(rows, rows.times(w))
-        H = sums.curvature
+        sums = likelihood.sum_rows(rows, rows.times(w))
+        H = sums.hessian
         H[np.diag_indices_from(H)] += alpha
-        return sums.slope + alpha * w, H
+        return sums.gradient + alpha * w, H
 
     w = np.zeros(Phi.shape[1]) if start is None else start
     return minimise_convex(value, slopes, w, tol=_TOL * likelihood.counts.sum())
 
 
-def factors(K: Array) -> tuple[Array, Array]:
-    """``Phi`` with ``K = Phi Phi'``, and R with ``Phi = K R``; directions of no length are left out."""
+def factorise_kernel(K: Array) -> tuple[Array, Array]:
+    """``Phi`` with ``K = Phi Phi'``, and R with ``Phi = K R`` (both n x r); without null directions."""
     d, U = np.linalg.eigh(K)
-    keep = d > _RANK * max(float(d[-1]), np.finfo(float).tiny)
+    keep = d > _RANK_RTOL * max(float(d[-1]), np.finfo(float).tiny)
     root = np.sqrt(d[keep])
     return U[:, keep] * root, U[:, keep] / root
 
@@ -170,12 +170,12 @@ def factors(K: Array) -> tuple[Array, Array]:
 
 @serializable
 class Cox(NamedTuple):
-    """A fitted model: coefficients on the training samples, and how hazard adds up at ``f = 0``."""
+    """A fitted model: coefficients on the training samples, and the cumulative hazard at ``f = 0``."""
 
     coef: Array  # a, of the kernel with the training samples
     shift: float  # mean log-risk of the training samples, which is taken off
-    times: Array
-    hazard: Array
+    times: Array  # with events, ascending
+    hazard: Array  # cumulative, at these times
 
     def risk(self, K: Array) -> Array:
         """Log-risks of the rows of a kernel with the training samples."""
@@ -184,9 +184,9 @@ class Cox(NamedTuple):
 
 def fit_cox(K: Array, y: Survival, alpha: float, ties: Ties = "breslow") -> Cox:
     """Ridge Cox regression on the kernel of the training samples."""
-    Phi, R = factors(K)
-    likelihood = Likelihood.of(y, ties)
-    w = minimise(Phi, likelihood, alpha).state.w
+    Phi, R = factorise_kernel(K)
+    likelihood = PartialLikelihood.of(y, ties)
+    w = fit_coefficients(Phi, likelihood, alpha).state.w
     f = Phi @ w
     return Cox(R @ w, float(f.mean()), *likelihood.hazard(f - f.mean()))
 
@@ -194,32 +194,32 @@ def fit_cox(K: Array, y: Survival, alpha: float, ties: Ties = "breslow") -> Cox:
 # ----------------------------------------------------------------------------------------- the penalty
 
 
-class PenaltySearch(NamedTuple):
-    """What held-out samples say of each penalty, and their risks with the best."""
+class AlphaSelection(NamedTuple):
+    """The penalty selected by cross-validation, and the log-risks out of fold with it."""
 
     alpha: float
     likelihoods: Array  # cross-validated log partial likelihood of each alpha
     risk: Array  # out of fold, with the best
 
 
-def search_penalty(
-    K: Array, y: Survival, alphas: Array, parts: list[tuple[Array, Array]], ties: Ties = "breslow"
-) -> PenaltySearch:
-    """The penalty of largest cross-validated partial likelihood, the larger of equals.
+def select_alpha(
+    K: Array, y: Survival, alphas: Array, folds: list[tuple[Array, Array]], ties: Ties = "breslow"
+) -> AlphaSelection:
+    """The penalty of largest cross-validated partial likelihood; of equal ones the largest penalty.
 
-    Of each part the likelihood is that of all samples less that of those learned from (van Houwelingen's):
-    few events in a part are no trouble then.
+    The likelihood of a fold is that of all samples less that of its training samples (van Houwelingen's),
+    which is defined even where a fold has few events.
     """
-    Phi, _ = factors(K)
-    whole = Likelihood.of(y, ties)
+    Phi, _ = factorise_kernel(K)
+    full = PartialLikelihood.of(y, ties)
     alphas = np.sort(alphas)[::-1]
-    gains, risks = np.zeros(len(alphas)), np.zeros((len(alphas), len(K)))
-    for train, test in parts:
-        part, w = Likelihood.of(Survival(y.time[train], y.event[train]), ties), None
+    likelihoods, risks = np.zeros(len(alphas)), np.zeros((len(alphas), len(K)))
+    for train, test in folds:
+        train_likelihood, w = PartialLikelihood.of(Survival(y.time[train], y.event[train]), ties), None
         for k, alpha in enumerate(alphas.tolist()):
-            w = minimise(Phi[train], part, alpha, w).state.w
+            w = fit_coefficients(Phi[train], train_likelihood, alpha, w).state.w
             f = Phi @ w
-            gains[k] += part.loss(f[train]) - whole.loss(f)
+            likelihoods[k] += train_likelihood.loss(f[train]) - full.loss(f)
             risks[k, test] = f[test] - f[train].mean()
-    best = int(gains.argmax())
-    return PenaltySearch(float(alphas[best]), gains[::-1], risks[best])
+    best = int(likelihoods.argmax())
+    return AlphaSelection(float(alphas[best]), likelihoods[::-1], risks[best])

@@ -24,7 +24,7 @@ from absentia.core import (
     make_generator,
 )
 from absentia.data import Views, column_scales, concatenate_features, number_groups
-from absentia.methods.learning import Classifier, Learner, Regressor, put_back
+from absentia.methods.learning import Classifier, Learner, Regressor, scatter_rows
 from absentia.methods.prediction._composite import CanonicalOrder
 from absentia.methods.prediction._linear import Linear, TableFit, fit_linear_classes, fit_linear_numbers
 from absentia.methods.prediction._trees import Trees, as_float32
@@ -135,7 +135,7 @@ class EarlyFusion(SideBySide):
     def _fit_model(self, X: Views, y: Array, weight: Array, strength: float | str, classes: bool) -> Any:
         """Learn from the samples that count, in canonical order; the C or penalty, if there is one."""
         order = CanonicalOrder.of(X, weight, y)
-        train, rows = order.train(X), order.samples
+        train, rows = order.select_training(X), order.samples
         if self.complete_cases:
             complete = train.observed.all(axis=1)
             self._check_complete(train, complete, y[rows], classes)
@@ -150,9 +150,9 @@ class EarlyFusion(SideBySide):
         fit = _MODELS[self.model](problem)
         self._model, self._importance = fit.model, fit.importance
         if fit.loo is not None and classes:
-            self.loo_proba_ = put_back(fit.loo[:, self._class_order], rows, len(X))
+            self.loo_proba_ = scatter_rows(fit.loo[:, self._class_order], rows, len(X))
         elif fit.loo is not None:
-            self.loo_predictions_ = put_back(fit.loo, rows, len(X))
+            self.loo_predictions_ = scatter_rows(fit.loo, rows, len(X))
         return fit.strength
 
     def _check_complete(self, train: Views, complete: Array, y: Array, classes: bool) -> None:
@@ -244,7 +244,7 @@ class EarlyFusionClassifier(EarlyFusion, Classifier):
     random_state: RandomState = None
 
     _takes = "views"
-    _own_probabilities = True
+    _native_probabilities = True
 
     def _learn(self, X: Views, y: Array, weight: Array) -> None:
         self.C_ = self._fit_model(X, y, weight, self.C, classes=True)

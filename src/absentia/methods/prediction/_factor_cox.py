@@ -28,10 +28,10 @@ from absentia.methods.learning import (
     NewtonPoint,
     SurvivalModel,
     leave_out_scores,
-    put_back,
+    scatter_rows,
     select_strength,
 )
-from absentia.methods.prediction._cox import Likelihood, minimise
+from absentia.methods.prediction._cox import PartialLikelihood, fit_coefficients
 from absentia.methods.prediction._factors import FactorModel, LinearModel
 from absentia.methods.prediction._survival import to_log_hazards
 
@@ -50,18 +50,18 @@ class _Rows(NamedTuple):
     """What is learned from: rows along their axes, times and events, and groups that are left out whole."""
 
     Z: Array
-    likelihood: Likelihood
+    likelihood: PartialLikelihood
     groups: Array | None
 
     def solve(self, C: float, start: Sequence[Array]) -> list[Solution[NewtonPoint]]:
         """The weights of penalty 1 / C."""
-        return [minimise(self.Z, self.likelihood, 1 / C, start[0])]
+        return [fit_coefficients(self.Z, self.likelihood, 1 / C, start[0])]
 
     def leave_one_out(self, solutions: Sequence[Solution[NewtonPoint]]) -> tuple[Array, float]:
         """Log-risks of every row without it, or its group, and their negative likelihood per event."""
         found, A = solutions[0].state, DesignMatrix(self.Z, constant=False)
         f = A.times(found.w)
-        g, h = self.likelihood.slopes(f)
+        g, h = self.likelihood.derivatives(f)
         risk = leave_out_scores(A, f, g, h, found.factor, self.groups)
         return risk, self.likelihood.loss(risk) / self.likelihood.counts.sum()
 
@@ -70,7 +70,7 @@ def fit_factor_cox(
     Z: Array, y: Survival, alpha: float | None = None, groups: Array | None = None
 ) -> CoxFit:
     """Cox regression on rows (n, d) of mean zero; without `alpha`, the best for rows left out."""
-    rows = _Rows(Z, Likelihood.of(y), number_groups(groups))
+    rows = _Rows(Z, PartialLikelihood.of(y), number_groups(groups))
     start: Sequence[Array] = [np.zeros(Z.shape[1])]
     C = None if alpha is None else 1 / alpha
     if C is None:
@@ -128,7 +128,7 @@ class FactorCox(FactorModel, SurvivalModel):
     def _learn(self, X: Views, y: Survival, weight: Array) -> None:
         samples, left_out = self._fit_members(X, y.to_array(), weight, np.zeros(1))
         y = Survival(y.time[samples], y.event[samples])
-        risks, likelihood = left_out[:, :, 0], Likelihood.of(y)
+        risks, likelihood = left_out[:, :, 0], PartialLikelihood.of(y)
         slopes = np.array([to_log_hazards(risk, y)[0] for risk in risks])
         losses = [likelihood.loss(risk) / y.event.sum() for risk in slopes[:, None] * risks]
         together = self._set_weights(losses, "loss", losses) * slopes @ risks
@@ -138,7 +138,7 @@ class FactorCox(FactorModel, SurvivalModel):
             name: None if model is None else model.times(slope * slopes[-1])
             for name, model in self._alone.items()
         }
-        self.held_out_risks_ = put_back(slope * together, samples, len(X))
+        self.held_out_risks_ = scatter_rows(slope * together, samples, len(X))
 
     def _fit_table(
         self, table: FactorTable, y: Array, weight: Array, groups: Array | None, first: bool

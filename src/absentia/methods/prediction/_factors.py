@@ -29,7 +29,7 @@ from absentia.methods.learning import (
     fit_logistic,
     fit_ridge,
     log_loss,
-    put_back,
+    scatter_rows,
     to_probabilities,
 )
 from absentia.methods.prediction._auto import SHARPNESS, MemberWeights
@@ -268,14 +268,14 @@ class FactorLogistic(FactorModel, Classifier):
     class_weight: Any = None
     per_view: bool = True
 
-    _own_probabilities = True
+    _native_probabilities = True
     _sharpness = SHARPNESS
 
     def _learn(self, X: Views, y: Array, weight: Array) -> None:
         samples, left_out = self._fit_members(X, y, weight, self._frequencies)
         losses = [log_loss(np.maximum(proba, 1e-4), y[samples], weight[samples]) for proba in left_out]
         share = self._set_weights(losses, "loss", losses)
-        self.loo_proba_ = put_back(np.tensordot(share, left_out, 1), samples, len(X))
+        self.loo_proba_ = scatter_rows(np.tensordot(share, left_out, 1), samples, len(X))
 
     def _fit_table(
         self, table: FactorTable, y: Array, weight: Array, groups: Array | None, first: bool
@@ -357,7 +357,7 @@ class FactorRidge(FactorModel, Regressor):
         errors = [float(weight @ (y - values[:, 0]) ** 2) / variance for values in left_out]
         losses = [0.5 * np.log(max(error, _MIN_ERROR)) for error in errors]
         share = self._set_weights(losses, "R2", [1 - error for error in errors])
-        self.loo_predictions_ = put_back(share @ left_out[:, :, 0], samples, len(X))
+        self.loo_predictions_ = scatter_rows(share @ left_out[:, :, 0], samples, len(X))
 
     def _fit_table(
         self, table: FactorTable, y: Array, weight: Array, groups: Array | None, first: bool

@@ -77,7 +77,7 @@ class LateFusion(PerViewClassifier):
 
     def _learn(self, X: Any, y: Array, weight: Array) -> None:
         super()._learn(X, y, weight)
-        self.loo_proba_ = self._by_sample(self._left_out, len(X))
+        self.loo_proba_ = self._scatter_proba(self._left_out, len(X))
         del self._left_out
 
     def _learn_ordered(self, X: Any, y: Array, weight: Array) -> None:
@@ -120,9 +120,9 @@ class LateFusion(PerViewClassifier):
         these they sum to the probabilities.  With the other rules: its part of the log-odds.  Zero where it
         is absent.
         """
-        return self._view_parts(X, self._parts_of_rows)
+        return self._predict_view_parts(X, self._decompose_rows)
 
-    def _parts_of_rows(self, X: Any) -> Array:
+    def _decompose_rows(self, X: Any) -> Array:
         proba = self._view_proba(X)
         if self.rule == "mean":
             counted = self._counted(X)

@@ -11,7 +11,7 @@ import numpy as np
 
 from absentia.core import Array, NonNegative, Positive, RandomState, estimator
 from absentia.kernels import CombineKernels
-from absentia.methods.learning import MKLRegressor, Norm, Regressor, put_back
+from absentia.methods.learning import MKLRegressor, Norm, Regressor, scatter_rows
 from absentia.methods.prediction._composite import Composite
 from absentia.methods.prediction._kernel_pipeline import KernelPipeline
 from absentia.methods.prediction._ridge import FusedRidge, Ridge, skill_weights
@@ -80,15 +80,15 @@ class AbsentRegressor(Composite, Regressor):
     random_state: RandomState = None
 
     def _learn(self, X: Any, y: Array, weight: Array) -> None:
-        train, samples = self._canonical(X, weight, y)
+        train, samples = self._order_training(X, weight, y)
         y, weight = y[samples], weight[samples]
         completer = None if self.combine == "fusion" else self.completer
         self._kernels = KernelPipeline(self.kernel, completer, self.random_state, self.presence)
         K = self._kernels.fit_transform(train)
         learn = self._learn_machine if self.combine == "mkl" else self._learn_ridge
-        self.weights_ = self._by_view(learn(K, y, weight), X.names)
+        self.weights_ = self._reorder_views(learn(K, y, weight), X.names)
         if not isinstance(self._machine, MKLRegressor):
-            self.loo_predictions_ = put_back(self._machine.loo, samples, len(X))
+            self.loo_predictions_ = scatter_rows(self._machine.loo, samples, len(X))
 
     @property
     def completer_(self) -> Any:

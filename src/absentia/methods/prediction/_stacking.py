@@ -152,7 +152,7 @@ class ViewStacking(PerViewClassifier):
     def _learn(self, X: Any, y: Array, weight: Array) -> None:
         super()._learn(X, y, weight)
         if self.final is None:
-            self.weights_ = self._by_view(self._final.weights, X.names)
+            self.weights_ = self._reorder_views(self._final.weights, X.names)
 
     def _fill(self, L: Array, has: Array) -> Array:
         return L if self._imputer is None else self._imputer.fill(L, has)
@@ -172,9 +172,9 @@ class ViewStacking(PerViewClassifier):
         self._check_rows(X)
         if self.final is not None:
             raise ValueError("only the default second model has contributions of views; give final=None")
-        return self._view_parts(X, self._parts_of_rows)
+        return self._predict_view_parts(X, self._decompose_rows)
 
-    def _parts_of_rows(self, X: Any) -> Array:
+    def _decompose_rows(self, X: Any) -> Array:
         L = self._filled_log_odds(X)
         return np.asarray((self._final.weights[:, None, None] * L).transpose(1, 0, 2))
 

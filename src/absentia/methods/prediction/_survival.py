@@ -25,16 +25,16 @@ from absentia.core import Array, Positive, RandomState, estimator, serializable,
 from absentia.data import KernelViews, Views, column_scales, concatenate_features, count_groups, make_folds
 from absentia.data.survival import Survival, concordance_index
 from absentia.kernels import CombineKernels
-from absentia.methods.learning import SurvivalModel, put_back
+from absentia.methods.learning import SurvivalModel, scatter_rows
 from absentia.methods.prediction._composite import CanonicalOrder, Composite
 from absentia.methods.prediction._cox import (
+    AlphaSelection,
     Cox,
-    Likelihood,
-    PenaltySearch,
+    PartialLikelihood,
     Ties,
+    fit_coefficients,
     fit_cox,
-    minimise,
-    search_penalty,
+    select_alpha,
 )
 from absentia.methods.prediction._early_fusion import EarlyFusion
 from absentia.methods.prediction._kernel_pipeline import KernelPipeline
@@ -54,14 +54,14 @@ class Options(NamedTuple):
     random_state: RandomState
 
 
-def _select_alpha(K: Array, y: Survival, options: Options, groups: Array | None) -> PenaltySearch:
+def _select_alpha(K: Array, y: Survival, options: Options, groups: Array | None) -> AlphaSelection:
     """The penalty, given or the best of :data:`_ALPHAS`, and risks out of fold; folds share the events."""
     alpha, k = options.alpha, min(FOLDS, count_groups(groups, np.flatnonzero(y.event)), len(K) - 1)
     if k < 2:
         alpha = _DEFAULT_ALPHA if alpha is None else alpha
-        return PenaltySearch(alpha, np.full(len(_ALPHAS), np.nan), np.zeros(len(K)))
+        return AlphaSelection(alpha, np.full(len(_ALPHAS), np.nan), np.zeros(len(K)))
     parts = make_folds(np.arange(len(K)), y.event, k, options.random_state, groups)
-    return search_penalty(K, y, _ALPHAS if alpha is None else np.array([alpha]), parts, options.ties)
+    return select_alpha(K, y, _ALPHAS if alpha is None else np.array([alpha]), parts, options.ties)
 
 
 # ------------------------------------------------------------------------------------------- two ways
@@ -138,8 +138,8 @@ def to_log_hazards(risk: Array, y: Survival, ties: Ties = "breslow") -> tuple[fl
 
     The slope is that of a Cox model of one coefficient; where it is below zero risks say nothing: zero.
     """
-    likelihood = Likelihood.of(y, ties)
-    slope = max(float(minimise(risk[:, None], likelihood, 1.0).state.w[0]), 0.0)
+    likelihood = PartialLikelihood.of(y, ties)
+    slope = max(float(fit_coefficients(risk[:, None], likelihood, 1.0).state.w[0]), 0.0)
     return (slope, *likelihood.hazard(slope * risk))
 
 
@@ -231,7 +231,7 @@ class AbsentSurvival(Composite, SurvivalModel):
     random_state: RandomState = None
 
     def _learn(self, X: Any, y: Survival, weight: Array) -> None:
-        train, samples = self._canonical(X, weight, y.time, y.event)
+        train, samples = self._order_training(X, weight, y.time, y.event)
         y = Survival(y.time[samples], y.event[samples])
         options = Options(None if self.alpha == "cv" else float(self.alpha), self.ties, self.random_state)
         completer = self.completer if self.combine == "average" else None
@@ -245,7 +245,7 @@ class AbsentSurvival(Composite, SurvivalModel):
             self._model = Fused.learn(kernels, y, options)
             self.event_times_, self._hazard = self._model.times, self._model.hazard
             self._set_by_view(self._model, kernels.names, X.names)
-        self.held_out_risks_ = put_back(self._model.held_out, samples, len(X))
+        self.held_out_risks_ = scatter_rows(self._model.held_out, samples, len(X))
 
     def _set_by_view(self, model: Fused, learned: tuple[str, ...], names: tuple[str, ...]) -> None:
         """Fitted attributes by view, in the order of `names`, presence last."""
@@ -312,7 +312,7 @@ class EarlyFusionSurvival(EarlyFusion, SurvivalModel):
     def _learn(self, X: Views, y: Survival, weight: Array) -> None:
         order = CanonicalOrder.of(X, weight, y.time, y.event)
         y = Survival(y.time[order.samples], y.event[order.samples])
-        train = order.train(X)
+        train = order.select_training(X)
         self._views, table = order.views, concatenate_features(train)
         mean, scale = column_scales(table)
         rows = standardize(table, mean, scale)
@@ -326,7 +326,7 @@ class EarlyFusionSurvival(EarlyFusion, SurvivalModel):
         self._model = Linear(mean, scale, coef[None], np.atleast_1d(-cox.shift))
         self._importance = np.abs(coef)
         self.event_times_, self._hazard = cox.times, cox.hazard
-        self.held_out_risks_ = put_back(risk, order.samples, len(X))
+        self.held_out_risks_ = scatter_rows(risk, order.samples, len(X))
 
     def _predict(self, X: Views) -> Array:
         return self._outputs(X)[:, 0]

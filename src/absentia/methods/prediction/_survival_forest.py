@@ -60,7 +60,7 @@ class SurvivalForest(SideBySide, SurvivalModel):
     def _learn(self, X: Views, y: Survival, weight: Array) -> None:
         order = CanonicalOrder.of(X, weight, y.time, y.event)
         y = Survival(y.time[order.samples], y.event[order.samples])
-        self._views, table = order.views, concatenate_features(order.train(X))
+        self._views, table = order.views, concatenate_features(order.select_training(X))
         seed = int(make_generator(self.random_state).integers(2**31 - 1))
         means = as_float32(column_scales(table)[0])
         filled = np.where(np.isnan(table), means, as_float32(table))

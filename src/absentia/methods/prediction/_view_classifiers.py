@@ -1,4 +1,4 @@
-"""What fusion and stacking share: a classifier for every view, learned from the samples that have it."""
+"""One classifier per view, fitted to the samples that have it: the base of late fusion and of stacking."""
 
 import warnings
 from typing import Any, NamedTuple
@@ -29,14 +29,14 @@ from absentia.methods.prediction._kernel_pipeline import (
     restrict_estimator,
 )
 
-FOLDS = 5
+_MAX_FOLDS = 5  # of cross-validation, where a view's classifier has no leave-one-out probabilities
 _MIN_CLASS_SIZE = 3  # samples of a class that a view must have to learn it: fewer cannot be split twice
 _MIN_PROBABILITY = 1e-4  # no view alone rules a class out
 
 
 @serializable
 class FilledTable(NamedTuple):
-    """The one view of some samples as a table: categories one column a level, gaps the training means."""
+    """A view as a table for scikit-learn: categories one-hot, gaps filled with training means."""
 
     coding: Coding
     means: Array
@@ -53,27 +53,27 @@ class FilledTable(NamedTuple):
 
 @serializable
 class ViewClassifier(NamedTuple):
-    """A classifier of one view, and the classes that it knows, as positions among all classes.
+    """A classifier fitted to one view, which may know fewer classes than there are.
 
-    Classes that too few samples with the view have keep their frequency, `rest`.
+    A class that fewer than three of its samples have is not learned: it is predicted with its frequency.
     """
 
     estimator: Any
-    known: Array
-    rest: Array
-    table: FilledTable | None  # how features become a table without gaps, where the estimator takes one
-    rows: Array  # the samples that it learned from: those of known classes
+    known: Array  # indices of the classes that were learned
+    rest: Array  # frequency of each class that was not, else 0, (n_classes,)
+    table: FilledTable | None  # for estimators of scikit-learn, which take a table without gaps
+    rows: Array  # positions of the samples of known classes, to which it was fitted
 
     @classmethod
     def fit(cls, estimator: Any, X: Any, y: Array, weight: Array, prior: Array) -> Any:
-        """Learned from samples that all have the one view of `X`; None if that tells no classes apart."""
+        """Fit a clone to samples that have the one view of `X`; None with fewer than two known classes."""
         counts = np.bincount(y, minlength=len(prior))
         known = np.flatnonzero(counts >= _MIN_CLASS_SIZE)
         if len(known) < 2:
             return None
         rows = np.flatnonzero(np.isin(y, known))
         estimator, part = clone(estimator), subset(X, rows, rows)
-        if isinstance(estimator, Composite):  # so that its features are those of other members, to the bit
+        if isinstance(estimator, Composite):  # as this estimator's samples are
             estimator._comes_ordered = True
         table = None if isinstance(estimator, Learner) else FilledTable.learn(part)
         options = {"sample_weight": weight[rows]} if has_fit_parameter(estimator, "sample_weight") else {}
@@ -85,39 +85,39 @@ class ViewClassifier(NamedTuple):
 
         Kernels are against all samples given to ``fit``.
         """
-        given = subset(X, np.arange(len(X)), self.rows) if self.table is None else self.table(X)
-        return self._of_all_classes(self.estimator.predict_proba(given))
+        inputs = subset(X, np.arange(len(X)), self.rows) if self.table is None else self.table(X)
+        return self._expand_classes(self.estimator.predict_proba(inputs))
 
     def loo_proba(self, y: Array, prior: Array, groups: Array | None) -> Array:
-        """Probabilities of the samples given to ``fit``, of classes `y`, each, or its group, left out.
+        """Leave-one-out, or leave-one-group-out, probabilities of the samples given to ``fit``.
 
-        Samples of classes that the view would not know without them get the `prior`.
+        Samples whose class would not be known without them, or their group, get the `prior`.
         """
-        together = number_groups(groups)
-        pairs = np.arange(len(y)) if together is None else together * len(prior) + y
-        _, place, counts = np.unique(pairs, return_inverse=True, return_counts=True)
+        group_of = number_groups(groups)
+        pairs = np.arange(len(y)) if group_of is None else group_of * len(prior) + y
+        _, pair_of, counts = np.unique(pairs, return_inverse=True, return_counts=True)
         proba = np.tile(prior, (len(y), 1))
-        proba[self.rows] = self._of_all_classes(self.estimator.loo_proba_)
-        proba[np.bincount(y)[y] - counts[place] < _MIN_CLASS_SIZE] = prior
+        proba[self.rows] = self._expand_classes(self.estimator.loo_proba_)
+        proba[np.bincount(y)[y] - counts[pair_of] < _MIN_CLASS_SIZE] = prior
         return proba
 
-    def _of_all_classes(self, known: Array) -> Array:
-        """Probabilities of all classes out of those that are known."""
-        proba = np.tile(self.rest, (len(known), 1))
-        proba[:, self.known] = (1 - self.rest.sum()) * known
+    def _expand_classes(self, proba_of_known: Array) -> Array:
+        """Probabilities of all classes from those of the known ones, n x n_classes."""
+        proba = np.tile(self.rest, (len(proba_of_known), 1))
+        proba[:, self.known] = (1 - self.rest.sum()) * proba_of_known
         proba = np.maximum(proba, _MIN_PROBABILITY)
         return np.asarray(proba / proba.sum(axis=1, keepdims=True))
 
 
-def _held_out_proba(estimator: Any, X: Any, y: Array, weight: Array, prior: Array) -> Array:
-    """Probabilities by classifiers that were learned from other folds; the prior where none could."""
+def _cross_val_proba(estimator: Any, X: Any, y: Array, weight: Array, prior: Array) -> Array:
+    """Cross-validated probabilities, n x n_classes; the prior where too few classes could be learned."""
     proba = np.tile(prior, (len(y), 1))
-    k = max(2, min(choose_n_folds(len(y), FOLDS), count_fewest(y, X.groups)))
-    for a, b in make_folds(np.arange(len(y)), y, k, groups=X.groups):
-        with warnings.catch_warnings(action="ignore"):  # the fit to all samples says what is to be said
-            fitted = ViewClassifier.fit(estimator, subset(X, a, a), y[a], weight[a], prior)
+    n_folds = max(2, min(choose_n_folds(len(y), _MAX_FOLDS), count_fewest(y, X.groups)))
+    for train, test in make_folds(np.arange(len(y)), y, n_folds, groups=X.groups):
+        with warnings.catch_warnings(action="ignore"):  # the fit to all samples warns of the same
+            fitted = ViewClassifier.fit(estimator, subset(X, train, train), y[train], weight[train], prior)
             if fitted is not None:
-                proba[b] = fitted.predict_proba(subset(X, b, a))
+                proba[test] = fitted.predict_proba(subset(X, test, train))
     return proba
 
 
@@ -135,11 +135,13 @@ class PerViewClassifier(CompositeClassifier):
     """Base of classifiers made of one classifier per view, each learned from the samples that have it."""
 
     estimator: Any
-    _view_classifiers: dict[str, ViewClassifier | None]  # by view; None where it tells no classes apart
+    _view_classifiers: dict[
+        str, ViewClassifier | None
+    ]  # by view; None where fewer than two classes are known
     _columns: dict[str, Array]  # by view, the training samples that have it
     _frequencies: Array  # of the classes, by weight
 
-    def _base(self, X: Any, name: str) -> Any:
+    def _make_base(self, X: Any, name: str) -> Any:
         """The unfitted classifier of a view."""
         base = AbsentClassifier(None, kernel=self._kernel) if self.estimator is None else self.estimator
         _check_base(base, X)
@@ -157,14 +159,14 @@ class PerViewClassifier(CompositeClassifier):
             rows = np.flatnonzero(X.observed[:, v])
             view = subset(X.select([name]), rows, rows)
             self._view_classifiers[name] = ViewClassifier.fit(
-                self._base(X, name), view, y[rows], weight[rows], self._frequencies
+                self._make_base(X, name), view, y[rows], weight[rows], self._frequencies
             )
             self._columns[name] = rows
 
     def _held_out_proba(self, X: Any, y: Array, weight: Array) -> Array:
-        """Probabilities, views x samples x classes, by classifiers that have not seen the samples.
+        """Out-of-sample probabilities of the training samples, views x samples x classes.
 
-        Classifiers that tell what they say of samples left out are believed; others are learned from folds.
+        They are leave-one-out where the classifier has ``loo_proba_``, else cross-validated.
         """
         proba = np.tile(self._frequencies, (X.n_views, len(X), 1))
         for v, name in enumerate(X.names):
@@ -174,8 +176,8 @@ class PerViewClassifier(CompositeClassifier):
                 proba[v, rows] = classifier.loo_proba(y[rows], self._frequencies, groups)
             elif classifier is not None:
                 view = subset(X.select([name]), rows, rows)
-                base = self._base(X, name)
-                proba[v, rows] = _held_out_proba(base, view, y[rows], weight[rows], self._frequencies)
+                base = self._make_base(X, name)
+                proba[v, rows] = _cross_val_proba(base, view, y[rows], weight[rows], self._frequencies)
         return proba
 
     def _view_proba(self, X: Any) -> Array:
@@ -189,7 +191,7 @@ class PerViewClassifier(CompositeClassifier):
         return proba
 
     def _log_odds(self, probabilities: Array) -> Array:
-        """Against the frequencies of the classes; zero where a view is absent."""
+        """Log of probabilities over the frequencies of the classes; zero where a view is absent."""
         return np.asarray(np.log(probabilities / self._frequencies))
 
 

@@ -8,8 +8,8 @@ from absentia.data import Presence
 from absentia.methods.completion.mkc._problem import NewRows, disagreement_matrix, fit_view_weights
 from absentia.methods.completion.mkc._variants import (
     Heterogeneous,
-    _agree_squared_norms,
     _fit_missing_rows,
+    _fit_squared_norms,
     _minimize_in_ball,
     _solve_free_rows,
 )
@@ -118,7 +118,7 @@ def test_coefficients_of_a_new_sample_equal_least_squares_on_all_residuals(varia
     model = MODELS[variant](problem)
     at = model.evaluate(random_point(model))
     present = np.array([True, False, True])
-    a = [rng.standard_normal(len(seen)) * p for seen, p in zip(problem.visible, present, strict=True)]
+    a = [rng.standard_normal(len(seen)) * p for seen, p in zip(problem.present, present, strict=True)]
     rows = NewRows(present[None], [x[None] for x in a], [], np.zeros((1, 3)))
     y, square = model.locate_new(at.point, at.S, rows)
     b = reference.new_row(
@@ -149,7 +149,7 @@ def test_own_values_of_a_new_sample_agree_where_it_lacks_views():
     S = np.array([[0, 0.7, 0.3], [0, 0, 1], [0, 1, 0]])  # only the first view is a mixture with the first
     known = np.array([[False, True, True], [True, True, True], [False, False, False]])
     square = np.array([[0, 2.0, 0.5], [3.0, 2.0, 1.0], [0, 0, 0]])
-    found = _agree_squared_norms(disagreement_matrix(S), NewRows(known, [], [], square))
+    found = _fit_squared_norms(disagreement_matrix(S), NewRows(known, [], [], square))
     np.testing.assert_allclose(found, [[0.7 * 2 + 0.3 * 0.5, 2, 0.5], [3, 2, 1], [1, 1, 1]], atol=1e-5)
 
 

@@ -149,7 +149,7 @@ def test_mapped_factors_stay_in_their_file(tmp_path):
 
 
 def test_who_is_learned_from_by_factors(monkeypatch):
-    monkeypatch.setattr(_inputs, "_FEW", 20)
+    monkeypatch.setattr(_inputs, "_MAX_DENSE_SAMPLES", 20)
     _Phi, _, _ = factors(30)
     ids = np.arange(30)
     gram = KernelViews.from_factors({"a": (ids, np.eye(30)[:, :4]), "b": (ids, np.ones((30, 2)))})

@@ -95,12 +95,12 @@ from absentia.methods.completion.mkc._problem import (
     Variant,
     make_step,
 )
-from absentia.methods.completion.mkc._variants import Approximate, Free, Heterogeneous
+from absentia.methods.completion.mkc._variants import Approximate, FreeKernels, Heterogeneous
 
-_VARIANTS: Mapping[str, type[Heterogeneous | Approximate | Free]] = {
+_VARIANTS: Mapping[str, type[Heterogeneous | Approximate | FreeKernels]] = {
     "ht": Heterogeneous,
     "app": Approximate,
-    "sdp": Free,
+    "sdp": FreeKernels,
 }
 #: Steps are uneven: so many in a row have to be small before the descent stops.
 _PATIENCE = 3

@@ -1,4 +1,4 @@
-"""What the variants of multi-view kernel completion share: coordinates, view weights, descent."""
+"""Common parts of the variants of multi-view kernel completion: coordinates, view weights, descent."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -131,14 +131,14 @@ _EVENNESS = 1e-9
 
 @dataclass(frozen=True)
 class MKCProblem:
-    """Coordinates of the observed samples of each view, who they are, and the objective's weights."""
+    """Data of the objective: coordinates of the observed samples of each view, and its weights."""
 
-    C: Sequence[Array]
+    C: Sequence[Array]  # by view, observed samples x axes
     observed: Array  # samples x views
     c1: float = 1.0
     c2: float = 1.0
     c3: float = 1e-3
-    on_all_samples: bool = True  # views are compared on all samples, not on those they see only
+    on_all_samples: bool = True  # views are compared on all samples, not only on the observed ones
 
     @property
     def size(self) -> int:
@@ -149,11 +149,13 @@ class MKCProblem:
         return len(self.C)
 
     @cached_property
-    def visible(self) -> list[Array]:
+    def present(self) -> list[Array]:
+        """By view, positions of the samples that have it."""
         return [np.flatnonzero(present) for present in self.observed.T]
 
     @cached_property
-    def hidden(self) -> list[Array]:
+    def missing(self) -> list[Array]:
+        """By view, positions of the samples that lack it."""
         return [np.flatnonzero(~present) for present in self.observed.T]
 
     @cached_property
@@ -161,31 +163,32 @@ class MKCProblem:
         return [C @ C.T for C in self.C]
 
     @cached_property
-    def shares(self) -> Array:
+    def within_weights(self) -> Array:
         """Weight of one squared kernel entry in the within-view loss of each view."""
         return np.array([self.c1 / (self.n_views * len(C) ** 2) for C in self.C])
 
     @cached_property
     def shared_samples(self) -> list[Array]:
         """The samples on which each view's kernel is compared with the others'."""
-        return [np.arange(self.size)] * self.n_views if self.on_all_samples else self.visible
+        return [np.arange(self.size)] * self.n_views if self.on_all_samples else self.present
 
     @cached_property
-    def between_shares(self) -> Array:
+    def between_weights(self) -> Array:
         """Weight of one squared kernel entry in the between-view loss of each view."""
         return np.array([self.c2 / (self.n_views * len(samples) ** 2) for samples in self.shared_samples])
 
-    def uniform(self) -> Array:
+    def uniform_view_weights(self) -> Array:
+        """Each view compared with the mean of the others, views x views."""
         V = self.n_views
         return (np.ones((V, V)) - np.eye(V)) / (V - 1)
 
 
 @dataclass(frozen=True)
-class Local(GradientEvaluation):
+class MKCEvaluation(GradientEvaluation):
     """The objective at a point, with the view weights that are best there, and coordinates."""
 
-    S: Array
-    F: list[Array]
+    S: Array  # view weights, views x views
+    F: list[Array]  # by view, coordinates of all samples
 
 
 def make_lazy(make: Callable[[], Callable[[Point], Point]]) -> Callable[[Point], Point]:
@@ -263,7 +266,7 @@ class NewRows:
     observed: Array  # new samples x views
     centered: Sequence[Array]  # kernel values with the samples of each view, about its origin, unit scale
     C: Sequence[Array]  # coordinates
-    square: Array  # new samples x views: squared lengths
+    squared_norms: Array  # new samples x views: squared lengths
 
 
 class Variant(Protocol):
@@ -272,8 +275,8 @@ class Variant(Protocol):
     problem: MKCProblem
 
     def start(self) -> Point: ...
-    def evaluate(self, point: Point) -> Local: ...
-    def proximal_step(self, at: Local, eta: float) -> Point | None: ...
+    def evaluate(self, point: Point) -> MKCEvaluation: ...
+    def proximal_step(self, at: MKCEvaluation, eta: float) -> Point | None: ...
     def coordinates(self, point: Point) -> list[Array]: ...
     def used_samples(self, point: Point) -> Array: ...
     def locate_new(self, point: Point, S: Array, rows: NewRows) -> tuple[list[Array], Array]: ...
@@ -283,12 +286,12 @@ class Variant(Protocol):
 class MKCState:
     """Where the descent stands, how many steps it took, and the length of the last proximal one."""
 
-    descent: DescentState[Local]
+    descent: DescentState[MKCEvaluation]
     eta: float = 1.0
     steps: int = 1
 
     @property
-    def at(self) -> Local:
+    def at(self) -> MKCEvaluation:
         return self.descent.at
 
 

@@ -131,9 +131,9 @@ def fit_linear(
         return best
     if not has_numba():
         return _fit_smoothed(problem, best, tol)
-    from absentia.methods.learning.engine._descent import Descent
+    from absentia.methods.learning.engine._descent import DualCoordinateDescent
 
-    descent, gaps = Descent(problem, best), [(0, best.gap)]
+    descent, gaps = DualCoordinateDescent(problem, best), [(0, best.gap)]
     width = sum(Phi.shape[1] for Phi in stack.factors)
     # a step of Newton's method costs as much as so many passes
     patience = _PATIENCE + 15 * width**2 / stack.n if width <= _MAX_FACTORS else np.inf
@@ -142,7 +142,7 @@ def fit_linear(
         if left > patience:
             return _fit_smoothed(problem, best._replace(n_steps=descent.passes), tol)
         passes = min(max(_PASSES, int(left / 8)), 8 * _PASSES)
-        descent.go(min(passes, max_passes - descent.passes))
+        descent.run(min(passes, max_passes - descent.passes))
         current = problem.evaluate(box.make_feasible(descent.z))
         best = min(best, current, key=lambda candidate: candidate.gap)
         gaps.append((descent.passes, best.gap))
