@@ -320,9 +320,7 @@ def run_complete_matrix(
     """Complete a matrix and write it, its standard deviations and, if asked, a report."""
     check_ending(output, "a completed matrix", ".csv", ".npz")
     report, beside = options.report, _find_tables(output, options.coverage)
-    tables = [output, *beside.values()]
-    check_outputs([file], tables, options.force or _are_of_one_run(tables))
-    check_outputs([file, *tables], [report], options.force)
+    check_outputs([file], [output, *beside.values(), report], options.force)
     matrix = files.read_matrix(file)
     given = {"row_kernel": matrix.row_kernel, "col_kernel": matrix.column_kernel}
     kernels = {name: kernel for name, kernel in given.items() if kernel is not None}
@@ -353,12 +351,6 @@ def _find_tables(output: Path, coverage: float | None) -> dict[str, Path]:
         endings |= {"low": ".low.csv", "high": ".high.csv"}
     is_csv = output.suffix.lower() == ".csv"
     return {name: output.with_suffix(ending) for name, ending in endings.items() if is_csv}
-
-
-def _are_of_one_run(tables: Sequence[Path]) -> bool:
-    """Whether several tables are there, and begin with the same names of columns, as those of one run."""
-    there = [path for path in tables if path.is_file()]
-    return len(there) > 1 and len({path.read_bytes().partition(b"\n")[0] for path in there}) == 1
 
 
 def _matrix_warnings(file: Path, matrix: Matrix) -> list[str]:
