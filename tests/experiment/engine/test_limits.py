@@ -12,7 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from absentia.experiment.engine import Limits, _count_cpu_seconds, _enforce_limits, _measure_cost, _OutOfTime
+from absentia.experiment.engine import (
+    Limits,
+    _count_cpu_seconds,
+    _enforce_limits,
+    _measure_cost,
+    _OutOfTime,
+)
 from helpers import trial_functions
 
 MB = 1 << 20
