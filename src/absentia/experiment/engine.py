@@ -375,7 +375,7 @@ def _limit_seconds(limit: float | None, own_process: bool) -> Iterator[None]:
 
 
 def _count_cpu_seconds() -> float:
-    """CPU seconds of this process as limits count them: in whole ticks, on a busy machine more than it had."""
+    """CPU seconds of this process as limits count them: in ticks, on a busy machine more than it had."""
     with suppress(AttributeError, OSError):
         return max(time.process_time(), time.clock_gettime(_CLOCK_OF_TICKS))
     return time.process_time()
