@@ -321,8 +321,10 @@ def test_what_absentia_wrote_is_replaced_and_the_rest_by_force(folder, tmp_path)
     )
     assert run(*FIT, cwd=tmp_path).returncode == 0
     check_replaced([tmp_path / "m.npz", tmp_path / "m.html"], force=False)
-    for command in (complete, complete, (*predict, "-o", "p.csv"), (*predict, "-o", "p.csv")):
+    for command in (complete, (*predict, "-o", "p.csv"), (*predict, "-o", "p.csv")):
         assert run(*command, cwd=tmp_path).returncode == 0
+    refused(run(*complete, cwd=tmp_path), "d.csv: is there already")  # it is a table like any other
+    assert run(*complete, "--force", cwd=tmp_path).returncode == 0
     (tmp_path / "p.csv").write_text("mine")
     refused(run(*predict, "-o", "p.csv", cwd=tmp_path), "p.csv")
     assert run(*predict, "-o", "p.csv", "--force", cwd=tmp_path).returncode == 0

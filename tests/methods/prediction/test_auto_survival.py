@@ -7,7 +7,7 @@ import absentia
 from absentia import AbsentSurvival, AutoSurvival, EarlyFusionSurvival, ViewKernels, Views, survival
 from absentia.data.survival import Survival
 from absentia.methods.prediction import LIBRARY
-from absentia.methods.prediction._cox import Likelihood
+from absentia.methods.prediction._cox import PartialLikelihood
 from absentia.methods.prediction._survival import to_log_hazards
 
 TWO = {"zero": AbsentSurvival(None), "features": EarlyFusionSurvival()}
@@ -34,7 +34,7 @@ def test_risks_are_log_hazards_of_the_members_averaged_by_their_partial_likeliho
     alone = {name: member.fit(X, y.to_array()) for name, member in TWO.items()}
     slopes = {name: to_log_hazards(member.held_out_risks_, y)[0] for name, member in alone.items()}
     hazards = {name: slopes[name] * alone[name].held_out_risks_ for name in TWO}
-    losses = {name: Likelihood.of(y).loss(risk) / y.event.sum() for name, risk in hazards.items()}
+    losses = {name: PartialLikelihood.of(y).loss(risk) / y.event.sum() for name, risk in hazards.items()}
     weights = model.weights_by_candidate_
     ratio = np.exp(-20 * (losses["zero"] - losses["features"]))
     assert weights["zero"] / weights["features"] == pytest.approx(ratio, rel=1e-4)
