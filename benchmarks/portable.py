@@ -45,11 +45,11 @@ def shown(part: str, quick: bool) -> dict[str, Any]:
 
 def demo(n_samples: int, cells: dict[str, str], numbers: dict[str, float]) -> None:
     """The scores of ``absentia demo``, as its table shows them."""
-    from absentia.app.cli._demo import demo_study
+    from absentia.app.cli._comparing import make_demo_study
     from absentia.app.comparison import Comparison
     from absentia.experiment.engine import Pool
 
-    study = demo_study(n_samples, 0.3, 0, Path("demo"))
+    study = make_demo_study(n_samples, 0.3, 0, Path("demo"))
     study.save()
     study.run(study.trials, Pool())
     found = Comparison(study).results

@@ -20,7 +20,7 @@ import threadpoolctl
 from hypothesis import HealthCheck, settings
 
 from absentia import ViewKernels, datasets, missingness
-from absentia.app import _exit_codes, _progress
+from absentia.app import _exit_codes, _terminal
 from absentia.core import _estimator
 from absentia.testing._tools import add_noise, random_kernels, random_problem  # noqa: F401
 
@@ -28,7 +28,7 @@ from absentia.testing._tools import add_noise, random_kernels, random_problem  #
 threadpoolctl.threadpool_limits(int(os.environ["OPENBLAS_NUM_THREADS"]))
 
 # nothing hangs on how fast it runs: clocks stand still unless a test brings one, and every run is the same
-_progress._clock = _estimator._clock = lambda: 0.0
+_terminal._clock = _estimator._clock = lambda: 0.0
 settings.register_profile(
     "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -37,7 +37,6 @@ settings.load_profile("steady")
 # a signal that asks to end ends the tests, at once and in the middle of compiled code too: commands that
 # run in this process leave it alone, but where a test is about it
 _exit_codes._END_SIGNALS = ()
-_exit_codes._watchdog.seconds = 600.0
 if "PYTEST_XDIST_WORKER" in os.environ and sys.platform == "linux":
     ctypes.CDLL(None).prctl(
         1, signal.SIGKILL

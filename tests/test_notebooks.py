@@ -55,9 +55,9 @@ file_format: mystnb
 ```{code-cell} ipython3
 import numpy as np
 import absentia
-from absentia.app import _progress
+from absentia.app import _terminal
 
-_progress._TRIAL_SECONDS = 0
+_terminal._TRIAL_SECONDS = 0
 data = {"a": np.random.default_rng(0).normal(size=(30, 3))}
 absentia.compare(data, np.arange(30) % 2, methods=["linear"], repeats=1, cv=2, verbose=True);
 ```

@@ -9,10 +9,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from absentia import Views, io, models
-from absentia.app.cli import _completing, _fitting, _predict, _study
-from absentia.app.cli import _demo as demo
-from absentia.app.cli._compare import check_study_folder
+from absentia.app.cli import _comparing, _completing, _fitting, _predict
 from absentia.app.cli._flags import check_replaced
+from absentia.app.cli._verbs import check_study_folder
 from absentia.core import _resources as threads
 from absentia.tasks import Task
 from conftest import random_problem
@@ -67,8 +66,8 @@ def idle(monkeypatch):
         (io, "read_new"),
         (models, "load"),
         (io, "read_matrix"),
-        (demo, "demo_study"),
-        (_study, "run_trials"),
+        (_comparing, "make_demo_study"),
+        (_comparing, "run_trials"),
         (Task, "learn"),
     ]:
         monkeypatch.setattr(where, name, work)
@@ -256,8 +255,8 @@ def test_no_call_gives_a_traceback(folder, tmp_path_factory, arguments):
     (place / "there").mkdir()
     with pytest.MonkeyPatch.context() as patch:
         # the demo and comparisons take their time and have tests of their own
-        patch.setattr(demo, "demo_study", lambda *_, **__: 1 / 0)
-        patch.setattr(_study, "run_trials", lambda *_, **__: None)
+        patch.setattr(_comparing, "make_demo_study", lambda *_, **__: 1 / 0)
+        patch.setattr(_comparing, "run_trials", lambda *_, **__: None)
         result = run(*arguments, cwd=place)
     assert result.returncode in (0, 1, 2), result
     assert "Traceback" not in result.stderr + result.stdout

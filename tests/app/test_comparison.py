@@ -315,8 +315,8 @@ def test_columns_of_the_table_do_not_hang_on_who_is_first():
 @pytest.mark.slow
 def test_verbose_tells_what_is_done_and_the_callback_hears_too(monkeypatch):
     said, heard = [], []
-    monkeypatch.setattr("absentia.app._progress._TRIAL_SECONDS", 0.0)
-    monkeypatch.setattr("absentia.app._progress.err.print", lambda line, **_: said.append(line))
+    monkeypatch.setattr("absentia.app._terminal._TRIAL_SECONDS", 0.0)
+    monkeypatch.setattr("absentia.app._terminal.err.print", lambda line, **_: said.append(line))
     views, y = samples("classes")
     quick = {**SMALL, "methods": ["average", "linear"]}
     found = absentia.compare(views, y, **quick, verbose=True, callback=heard.append)

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from absentia.app import _progress
-from absentia.app._progress import TrialProgress, show_trials
+from absentia.app import _terminal
+from absentia.app._terminal import TrialProgress, show_trials
 from absentia.experiment.engine import Record, Trial
 
 MEASURED = {"mean": 1.0, "svt": 10.0, "cvkt": 100.0}
@@ -74,9 +74,9 @@ def shown(monkeypatch, terminal, todo, tick=1000.0, quiet=False):
     """What stands on standard error after all of these were told."""
     clock = iter(range(0, 10_000_000, int(tick)))
     console = Console(file=StringIO(), force_terminal=terminal, width=120, color_system=None)
-    monkeypatch.setattr(_progress, "err", console)
-    monkeypatch.setattr(_progress.out, "quiet", quiet)
-    monkeypatch.setattr(_progress, "_clock", lambda: next(clock))
+    monkeypatch.setattr(_terminal, "err", console)
+    monkeypatch.setattr(_terminal.out, "quiet", quiet)
+    monkeypatch.setattr(_terminal, "_clock", lambda: next(clock))
     progress = TrialProgress(todo, 1, MEASURED)
     with show_trials(progress):
         for one in todo:
@@ -111,12 +111,12 @@ def test_quiet_is_quiet(monkeypatch):
 def test_steps_and_iterations_are_a_bar_or_a_line_now_and_then(monkeypatch, terminal):
     console = Console(file=StringIO(), force_terminal=terminal, width=120, color_system=None)
     clock = iter(range(0, 1000, 7))  # seconds: every second line is due
-    monkeypatch.setattr(_progress, "err", console)
-    monkeypatch.setattr(_progress, "_clock", lambda: next(clock))
-    with _progress.step_bar("[fit]", 4) as step:
+    monkeypatch.setattr(_terminal, "err", console)
+    monkeypatch.setattr(_terminal, "_clock", lambda: next(clock))
+    with _terminal.step_bar("[fit]", 4) as step:
         for _ in range(4):
             step()
-    with _progress.iteration_bar("mkmc") as show:
+    with _terminal.iteration_bar("mkmc") as show:
         for k in range(1, 4):
             show(SimpleNamespace(iteration=k, max_iter=9, objective=1.5, change=0.25))
     text = console.file.getvalue()

@@ -2,7 +2,9 @@
 
 import pytest
 
-from absentia.app.report import render_classification, render_comparison, render_completion
+from absentia.app.report.classification import render_classification
+from absentia.app.report.comparison import render_comparison
+from absentia.app.report.completion import render_completion
 from helpers.comparison_results import make_findings
 from helpers.report_data import classification_story, make_story
 

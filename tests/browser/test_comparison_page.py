@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from absentia.app.report import render_comparison
+from absentia.app.report.comparison import render_comparison
 from helpers.comparison_results import make_findings
 from helpers.report_pages import NASTY
 

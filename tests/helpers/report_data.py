@@ -6,7 +6,8 @@ import io
 import numpy as np
 import pytest
 
-from absentia.app.report import ClassificationReport, CompletionReport
+from absentia.app.report.classification import ClassificationReport
+from absentia.app.report.completion import CompletionReport
 from absentia.data import KernelViews, Presence
 
 PIL_Image = pytest.importorskip("PIL.Image")

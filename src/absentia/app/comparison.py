@@ -145,9 +145,10 @@ class Comparison:
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the page."""
-        from absentia.app import report
+        from absentia.app.report import save
+        from absentia.app.report.comparison import render_comparison
 
-        return report.save(report.render_comparison(self.results), path)
+        return save(render_comparison(self.results), path)
 
     def __repr__(self) -> str:
         results = self.results
@@ -311,7 +312,7 @@ def _run(study: Study, pool: Pool, tell: Callable[[Any], None], verbose: bool, t
         if not verbose:
             run(pool, tell)
             continue
-        from absentia.app._progress import TrialProgress, show_trials
+        from absentia.app._terminal import TrialProgress, show_trials
 
         progress = TrialProgress(todo, pool.jobs, study.measured_seconds())
         progress.listeners.append(tell)

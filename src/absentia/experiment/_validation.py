@@ -11,11 +11,13 @@ the same ones for every method.  Errors are those of :func:`absentia.tasks.compu
 samples a random part is measured on, which does not depend on the order that they come in.
 """
 
+from __future__ import annotations
+
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.stats import entropy
@@ -26,7 +28,6 @@ from absentia.data import KernelViews, Views
 from absentia.kernels import ViewKernels
 from absentia.methods import inspection
 from absentia.methods.catalogue import offered
-from absentia.methods.completion import Completer, Holdout
 from absentia.methods.models import Model
 from absentia.methods.prediction import HeldOutScores
 from absentia.tasks import (
@@ -38,6 +39,9 @@ from absentia.tasks import (
     make_kernels,
     order_samples,
 )
+
+if TYPE_CHECKING:
+    from absentia.methods.completion import Completer, Holdout
 
 _MAX_GAIN_SAMPLES = 60  # whose absent views are tried, those of least certainty first
 _GAIN_DRAWS = 10  # values tried of each absent view
@@ -310,6 +314,8 @@ def measure_hidden_errors(
     max_samples : int, optional
         Number of samples to draw if there are more; cells are hidden and counted among these.
     """
+    from absentia.methods.completion import Holdout
+
     holdout = Holdout.of(kernels, 0, share, max_samples)
     whole, part = holdout.whole, holdout.part
     subsample = None if len(whole) == len(kernels) else (len(whole), len(kernels))

@@ -25,7 +25,6 @@ from absentia.data import (
 from absentia.data.statistics import sum_by_group
 from absentia.kernels import CombineKernels
 from absentia.methods.catalogue import Entry
-from absentia.methods.completion import CVKT
 from absentia.methods.learning import align_costs
 from absentia.methods.models import Model, check_scores
 from absentia.methods.prediction import PerLabel
@@ -398,7 +397,10 @@ class Multilabel(Task):
         features = isinstance(data, Views)
         if entry in _PMA_ENTRIES:
             steps = [kernel] if features else []
-            steps += [CVKT()] if entry.name == "pma-cvkt" else []
+            if entry.name == "pma-cvkt":
+                from absentia.methods.completion import CVKT
+
+                steps.append(CVKT())
             pipeline = make_pipeline(*steps, CombineKernels(), entry.make(kernel="precomputed"))
             return Plan(pipeline, kernel, entry=entry)
         classifier = PerLabel(entry.name, kernel=kernel if features else "precomputed")

@@ -9,7 +9,6 @@ from sklearn.metrics import root_mean_squared_error
 
 from absentia import PMAImputer, io
 from absentia.app.cli import _completing
-from absentia.files import Matrix
 from absentia.methods.matrix import _imputer, hold_out
 from conftest import random_problem
 from helpers.command_line import refused, run, run_process
@@ -161,7 +160,7 @@ def test_a_column_kernel_alone_is_used_in_the_units_of_the_matrix(tmp_path):
     assert "columns shrunk to the given kernel" in (tmp_path / "r.html").read_text()
 
 
-def test_a_smooth_row_kernel_of_low_numerical_rank_keeps_its_part():
+def test_a_smooth_row_kernel_of_low_numerical_rank_keeps_its_part(tmp_path):
     rng = np.random.default_rng(0)
     t = np.arange(150) / 40
     K = np.exp(-((t[:, None] - t) ** 2) / 2)
@@ -169,10 +168,12 @@ def test_a_smooth_row_kernel_of_low_numerical_rank_keeps_its_part():
     X = X + 0.5 * rng.standard_normal((150, 3)) @ rng.standard_normal((3, 8))
     X = X + 0.3 * rng.standard_normal(X.shape)
     gaps = np.where(rng.random(X.shape) < 0.04, np.nan, X)
-    matrix = Matrix(gaps, np.arange(150), np.arange(8), row_kernel=K)
-    done = _completing._run_imputer(PMAImputer(row_kernel=K), matrix, "pma", _completing.CompleteOptions())
-    assert done.imputer.model_.rows.diagonal().mean() > 0
-    assert root_mean_squared_error(X[np.isnan(gaps)], done.X[np.isnan(gaps)]) < 0.5
+    np.savez(tmp_path / "t.npz", X=gaps, row_kernel=K)
+    assert run("complete", "t.npz", "-o", "o.npz", *PMA, cwd=tmp_path).returncode == 0
+    done = io.read_arrays(tmp_path / "o.npz")["X"]
+    assert root_mean_squared_error(X[np.isnan(gaps)], done[np.isnan(gaps)]) < 0.5
+    imputer = PMAImputer(row_kernel=K).fit(gaps)
+    assert imputer.model_.rows.diagonal().mean() > 0
 
 
 def test_the_report_judges_on_hidden_entries(tmp_path):
@@ -281,12 +282,12 @@ def test_an_interrupt_writes_nothing(tmp_path, monkeypatch):
 
 
 def test_a_report_that_cannot_be_made_keeps_everything_from_being_written(tmp_path, monkeypatch):
-    from absentia.app import report
+    from absentia.app.report import completion
 
     def fail(_):
         raise ValueError("no ink")
 
-    monkeypatch.setattr(report, "render_matrix", fail)
+    monkeypatch.setattr(completion, "render_matrix", fail)
     write_table(tmp_path / "t.csv", gappy()[1])
     refused(run("complete", "t.csv", "-o", "o.csv", *PMA, "--report", "r.html", cwd=tmp_path), "no ink")
     assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]

@@ -8,12 +8,10 @@ import pandas as pd
 import pytest
 
 import absentia
-from absentia import AbsenceWarning, KernelViews, ViewKernels, Views, io
+from absentia import AbsenceWarning, KernelViews, Views, io
 from absentia.app.cli import _data
-from absentia.app.cli._data import count_sentences, describe_labels, find_labels, list_advice, list_concerns
 from absentia.app.cli._flags import ReadOptions, ViewKernelOptions
 from absentia.experiment.comparison import make_task_data
-from absentia.files import Labels, LoadedData
 from absentia.tasks import CLASSIFICATION, REGRESSION, SURVIVAL, Classification
 from helpers.command_line import refused, run
 
@@ -280,62 +278,81 @@ def test_times_and_events_are_compared_by_concordance(folder):
 # ------------------------------------------------------------------------------- what is odd about data
 
 
-COUNTS = np.random.default_rng(0).poisson(0.5, size=(20, 6)).astype(float)
-COUNTED = Views.from_dict({"text": COUNTS, "image": COUNTS + 0.5, "more": COUNTS * 1.5})
+def look_at(place, *flags):
+    """What ``absentia inspect`` says of these data, for programs."""
+    done = run("inspect", place, *flags, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
-def test_counts_get_advice_unless_something_was_chosen():
-    (sentence,) = count_sentences(COUNTED, ViewKernels())
+@pytest.fixture
+def counted(tmp_path):
+    counts = np.random.default_rng(0).poisson(0.5, size=(20, 6)).astype(float)
+    views = Views.from_dict({"text": counts, "image": counts + 0.5, "more": counts * 1.5})
+    io.write(tmp_path / "v.npz", views, y=np.arange(20) % 2)
+    return tmp_path / "v.npz"
+
+
+def test_counts_get_advice_unless_something_was_chosen(counted):
+    words = "looks like counts"
+    (sentence,) = [one for one in look_at(counted)["warnings"] if words in one]
     assert "view 'text' looks like counts" in sentence
     assert "--kernel text=cosine or --log text" in sentence
-    for chosen in (ViewKernelOptions(kernel=("text=cosine",)), ViewKernelOptions(log=("text",))):
-        assert count_sentences(COUNTED, chosen.make(LoadedData(COUNTED))) == []
+    call = ("compare", counted, "--labels", "y", "--methods", "average", "--dry-run")
+    assert words in run(*call).stderr
+    for flags in (("--kernel", "text=cosine"), ("--log", "text")):
+        done = run(*call, *flags)
+        assert done.returncode == 0
+        assert words not in done.stderr
 
 
-def test_categories_that_look_like_numbers_are_pointed_at():
+def test_categories_that_look_like_numbers_are_pointed_at(counted):
     frame = pd.DataFrame({"weight": [f"{50 + k} kg" for k in range(10)], "stage": ["1a", "2b"] * 5})
     words = "which begin with numbers"
-    (sentence,) = [one for one in list_advice(Views.from_dict({"clin": frame})) if words in one]
+    (sentence,) = [one for one in _data.list_advice(Views.from_dict({"clin": frame})) if words in one]
     assert f"column 'weight' is taken as a category of 10 levels, {words} (e.g. '50 kg')" in sentence
-    assert not any(words in one for one in list_advice(COUNTED))
+    assert not any(words in one for one in look_at(counted)["warnings"])
 
 
-def test_labels_of_every_kind_are_said_in_a_line():
-    known = np.array([True, True, False])
-    some = {"known": known, "empty": 1, "unlabelled": 2}
-    classes = Labels("classes", ("y",), np.array(["a", "b", ""]), **some, foreign=tuple("pqrs"))
-    assert describe_labels(classes) == (
-        "2 usable (a 1, b 1), 1 empty or NA, 2 sample(s) without a line, 4 ids in no view (ignored: p, q, r, ...)"
-    )
-    numbers = Labels("numbers", ("y",), np.array([1.5, 2, np.nan]), known)
-    assert describe_labels(numbers) == "2 usable (numbers from 1.5 to 2)"
-    survival = Labels("survival", ("t", "e"), np.array([[3.0, 1], [4, 0], [np.nan, 1]]), known)
-    assert describe_labels(survival) == "2 usable (survival, 1 events)"
-    several = Labels("multilabel", ("p", "q"), np.array([[1.0, np.nan], [0, 1], [np.nan, np.nan]]), known)
-    assert describe_labels(several) == "2 usable (2 labels, 1 entries unknown)"
+def test_labels_of_every_kind_are_said_in_a_line(tmp_path):
+    pd.DataFrame({"x": range(5)}, [f"s{k}" for k in range(5)]).to_csv(tmp_path / "a.csv", index_label="id")
+    columns = {"y": ["a", "b", ""], "n": [1.5, 2, ""], "t": [3.0, 4, ""], "e": [1, 0, ""], "p": [1, 0, ""]}
+    table = pd.DataFrame({**columns, "q": ["", 1, ""]}, ["s0", "s1", "s2"])
+    more = pd.DataFrame("", list("uvwx"), table.columns)
+    pd.concat([table, more]).to_csv(tmp_path / "labels.csv", index_label="id")
+    rest = ", 1 empty or NA, 2 sample(s) without a line, 4 ids in no view (ignored: u, v, w, ...)"
+    said = {
+        "y": "2 usable (a 1, b 1)",
+        "n": "2 usable (numbers from 1.5 to 2)",
+        "t,e": "2 usable (survival, 1 events)",
+        "p,q": "2 usable (2 labels, 1 entries unknown)",
+    }
+    for column, words in said.items():
+        assert f"{words}{rest}" in run("inspect", tmp_path, "--labels", f"labels.csv:{column}").stdout
 
 
 def test_classes_that_differ_in_writing_only_are_pointed_at(tmp_path):
     ids = [f"s{k}" for k in range(4)]
     pd.DataFrame({"x": range(4)}, ids).to_csv(tmp_path / "a.csv")
     pd.DataFrame({"y": ["Tumor", "tumor", "normal", "normal"]}, ids).to_csv(tmp_path / "labels.csv")
-    opened_here = ReadOptions().open(tmp_path)
-    with pytest.warns(AbsenceWarning, match="the classes 'Tumor' and 'tumor' differ in writing only"):
-        find_labels(tmp_path, ReadOptions(), opened_here, "labels.csv:y")
+    said = run("inspect", tmp_path, "--labels", "labels.csv:y").stderr
+    assert "the classes 'Tumor' and 'tumor' differ in writing only" in said
 
 
-def test_concerns_name_absence_missing_values_and_kernels_that_are_none():
+def test_concerns_name_absence_missing_values_and_kernels_that_are_none(tmp_path):
     with warnings.catch_warnings(action="ignore"):
         kernels = KernelViews.from_dense(
             np.stack([np.eye(3) - 0.5, np.eye(3)]), np.array([[1, 1], [1, 1], [0, 0]])
         )
         views = Views.from_dict({"a": [[1.0, np.nan], [2.0, 1.0]]})
-    assert ["no view at all" in one for one in list_concerns(kernels)] == [True]
     odd = KernelViews.from_dense([np.array([[1.0, 2.0], [2.0, 1.0]])])
-    assert list_concerns(odd) == [
+    for name, data in {"absent": kernels, "odd": odd, "gaps": views}.items():
+        io.write(tmp_path / f"{name}.npz", data)
+    assert sum("no view at all" in one for one in look_at(tmp_path / "absent.npz")["warnings"]) == 1
+    assert look_at(tmp_path / "odd.npz")["warnings"][0] == (
         "view 'view0': the kernel is not positive semidefinite (eigenvalues from -1 to 3); complete it with "
         "--repair clip or --repair shift"
-    ]
-    assert list_concerns(views) == [
+    )
+    assert look_at(tmp_path / "gaps.npz")["warnings"][0] == (
         "values missing inside observed samples (a 1); kernels take the feature's mean"
-    ]
+    )

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from absentia.app.cli._demo import demo_study
+from absentia.app.cli._comparing import make_demo_study
 from absentia.experiment.comparison import open_study
 from helpers.command_line import refused, run
 
@@ -33,7 +33,7 @@ def test_demo_opens_with_the_sentence_and_writes_a_page(tmp_path):
 
 
 def test_the_demo_hides_what_it_says_and_tries_every_kind_of_method(tmp_path):
-    study = demo_study(60, 0.3, 1, tmp_path)
+    study = make_demo_study(60, 0.3, 1, tmp_path)
     data, design = study.data.data, study.design
     assert (~data.observed).sum() == round(0.3 * data.observed.size)
     assert len(study.data.classes) == 10

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from absentia import Views, io, models
-from absentia.app import _progress
+from absentia.app import _terminal
 from absentia.tasks import CLASSIFICATION
 from helpers.command_line import refused, run, run_process
 from helpers.digit_samples import digit_views
@@ -285,12 +285,12 @@ def test_a_real_ctrl_c_during_the_fit_writes_nothing(tmp_path):
 
 @pytest.mark.slow
 def test_a_report_that_cannot_be_made_keeps_the_model_from_being_written(folder, tmp_path, monkeypatch):
-    from absentia.app import report
+    from absentia.app.report import classification
 
     def fail(_):
         raise ValueError("no ink")
 
-    monkeypatch.setattr(report, "render_classification", fail)
+    monkeypatch.setattr(classification, "render_classification", fail)
     result = run(
         "fit",
         folder / "train.npz",
@@ -554,7 +554,7 @@ def test_how_long_it_takes_is_said_before_the_fit_and_of_judging_once_it_is_ther
     assert "judg" not in quick
     assert "about" not in quick
     times = iter(range(0, 10**6, 60))  # every look at the clock is a minute after the one before
-    monkeypatch.setattr(_progress, "_clock", lambda: float(next(times)))
+    monkeypatch.setattr(_terminal, "_clock", lambda: float(next(times)))
     said = run(*command, tmp_path / "slow.npz", cwd=folder).stderr
     before, after = said.split("fitted; ")
     assert re.search(

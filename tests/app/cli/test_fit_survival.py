@@ -8,7 +8,6 @@ import pytest
 
 import absentia
 from absentia import AutoSurvival, Views, io
-from absentia.app.cli._flags import ReadOptions
 from helpers.command_line import refused, run
 
 
@@ -122,8 +121,8 @@ def test_what_does_not_go_together_is_refused_and_nothing_is_written(folder, tmp
 
 
 def test_data_are_read_once(folder, tmp_path, monkeypatch):
-    opened, real = [], ReadOptions.open
-    monkeypatch.setattr(ReadOptions, "open", lambda *given: opened.append(given) or real(*given))
+    opened, real = [], io.open_data
+    monkeypatch.setattr(io, "open_data", lambda *given, **how: opened.append(given) or real(*given, **how))
     both = ("--labels", "clinical.csv:years,died", "--no-report", "-o", tmp_path / "m.absentia")
     assert run("fit", "train.npz", *both, cwd=folder).returncode == 0
     assert run("compare", "train.npz", *both[:2], "--dry-run", cwd=folder).returncode == 0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix, precision_score, recall_score, roc_auc_score
 
-from absentia.app.report import render_classification
+from absentia.app.report.classification import render_classification
 from helpers.report_data import classification_story
 from helpers.report_pages import notes, row_cells, section
 

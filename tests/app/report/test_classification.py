@@ -5,7 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from absentia.app.report import render_classification, save
+from absentia.app.report import save
+from absentia.app.report.classification import render_classification
 from helpers.report_data import classification_story as make_story
 from helpers.report_pages import NASTY, Page, row_cells, without_script
 

@@ -6,9 +6,9 @@ from html import unescape
 
 import pytest
 
-from absentia.app.report import render_comparison, save
-from absentia.app.report._comparison import _explain_no_score
+from absentia.app.report import save
 from absentia.app.report._page import format_probability
+from absentia.app.report.comparison import render_comparison
 from absentia.experiment import results as found
 from helpers.comparison_results import R2, make_findings, recommendation_of
 from helpers.report_pages import NASTY, Page, notes, row_cells, section, without_script
@@ -229,10 +229,15 @@ def test_methods_without_a_score_say_why():
         "<b>always fails</b>: all 50 fits failed: Singular matrix.",
         "not tried: it would take 40 GB for 2 000 samples",
     ]
-    row = found.MethodRow("m", "", False)
-    assert _explain_no_score(row) == "not measured yet"
-    assert _explain_no_score(dataclasses.replace(row, failed=1)) == "its fit failed"
-    assert _explain_no_score(dataclasses.replace(row, done=1)) == "no score in this metric"
+    results = make_findings()
+    for changes, words in (
+        ({}, "not measured yet"),
+        ({"failed": 1}, "its fit failed"),
+        ({"done": 1}, "no score in this metric"),
+    ):
+        rows = (*results.rows, found.MethodRow("m", "", False, **changes))
+        page = render_comparison(dataclasses.replace(results, rows=rows))
+        assert f"<b>m</b>: {words}" in section(page, "ranking")
 
 
 def test_intervals_that_go_on_beyond_the_chart_have_an_arrow_and_a_note():

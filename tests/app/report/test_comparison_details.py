@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from absentia.app.report import render_comparison
+from absentia.app.report.comparison import render_comparison
 from absentia.experiment import results as found
 from helpers.comparison_results import make_findings
 from helpers.report_pages import Page, row_cells, section

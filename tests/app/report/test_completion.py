@@ -8,7 +8,8 @@ import re
 import numpy as np
 import pytest
 
-from absentia.app.report import render_completion, save
+from absentia.app.report import save
+from absentia.app.report.completion import render_completion
 from absentia.files import FileError
 from helpers.report_data import decode, hide, make_story, views_of
 from helpers.report_pages import NASTY, Page, without_script

@@ -5,7 +5,7 @@ from html import unescape
 import numpy as np
 import pytest
 
-from absentia.app.report import _classification, render_classification
+from absentia.app.report.classification import render_classification
 from absentia.experiment import Gain
 from helpers.report_data import classification_story
 from helpers.report_pages import NASTY, row_cells, section
@@ -67,7 +67,7 @@ def test_the_surest_come_first_and_are_those_that_are_wrong(monkeypatch):
         assert row[1] == story.classes[story.truth[i]]
         assert row[2] == story.classes[story.predictions["m"][i]]
         assert row[4] == f"{100 * story.probabilities[i, story.truth[i]]:.0f}%"
-    monkeypatch.setattr(_classification, "_MAX_MISTAKES", 50)
+    monkeypatch.setattr("absentia.app.report.classification._MAX_MISTAKES", 50)
     few, text = mistakes(story)
     assert few == shown[:50]
     assert "Here are 50 of them." in text

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from absentia.app.report._drawing import _MARGIN, fit_axis, make_interval_table
 from absentia.app.report._page import Row
+from absentia.app.report._sections import _MARGIN, fit_axis, make_interval_table
 
 NAN = math.nan
 

@@ -5,8 +5,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from absentia.app.report import CompletionReport, _completion, render_completion
-from absentia.app.report._drawing import _LEVELS, _make_palette, average_blocks, draw_panel
+from absentia.app.report import completion
+from absentia.app.report._sections import _LEVELS, _make_palette, average_blocks, draw_panel
+from absentia.app.report.completion import CompletionReport, render_completion
 from absentia.core import Gram
 from absentia.data import KernelViews, Presence
 from helpers.report_data import decode, hide, make_story, views_of
@@ -67,7 +68,7 @@ def test_blocks_are_equal_and_pixels_few(n, side):
 
 def test_maps_have_values_where_they_belong_in_one_scale():
     story = make_story()
-    order = _completion._order_samples(story.after)
+    order = completion._order_samples(story.after)
     maps = maps_of(render_completion(story))
     for v in range(3):
         before = maps[f"Heat map of view view {v}: as observed"]
@@ -87,7 +88,7 @@ def test_pixels_are_means_of_what_is_there_and_finite(rng):
     K[2, 2] = np.inf  # a value, but not one to draw
     observed = rng.random((n, 1)) > 0.3
     groups = np.array_split(rng.permutation(n)[:9], 4)
-    got = _completion._average_kernel(views_of(K[None], ["a"], observed), 0, groups)
+    got = completion._average_kernel(views_of(K[None], ["a"], observed), 0, groups)
     K[~observed[:, 0]] = K[:, ~observed[:, 0]] = np.nan
     for i, rows in enumerate(groups):
         for j, columns in enumerate(groups):
@@ -101,7 +102,7 @@ def test_samples_that_are_alike_stand_together(rng):
     classes = rng.permutation(np.repeat([0, 1], 20))
     X = rng.standard_normal((2, 40, 3)) * 0.1 + (2 * classes - 1)[None, :, None]
     kernels = views_of(X @ X.transpose(0, 2, 1) + rng.random(40) + rng.random(40)[:, None], ["a", "b"])
-    assert np.abs(np.diff(classes[_completion._order_samples(kernels)])).sum() == 1
+    assert np.abs(np.diff(classes[completion._order_samples(kernels)])).sum() == 1
 
 
 def test_kernels_given_as_factors_are_drawn_without_being_formed(rng):
@@ -124,9 +125,9 @@ def test_of_many_samples_some_are_drawn_evenly(monkeypatch):
     observed = np.ones((n, 1), dtype=bool)
     observed[::3] = False
     story = make_story(names=["a"], observed=observed, before=hide(kernels, observed), after=kernels)
-    monkeypatch.setattr(_completion, "_order_samples", lambda kernels: np.arange(n))
+    monkeypatch.setattr(completion, "_order_samples", lambda kernels: np.arange(n))
     assert "of the 60 samples" not in render_completion(story)
-    monkeypatch.setattr(_completion, "_MAX_DRAWN", 30)
+    monkeypatch.setattr(completion, "_MAX_DRAWN", 30)
     text = render_completion(story)
     assert "30 of the 60 samples" in text
     before, after = maps_of(text).values()

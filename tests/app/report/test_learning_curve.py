@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from absentia.app.report import render_comparison
+from absentia.app.report.comparison import render_comparison
 from absentia.experiment.learning_curve import (
     Judged,
     LearningCurve,

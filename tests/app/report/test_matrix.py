@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from absentia.app.report import MatrixReport, render_matrix
+from absentia.app.report.completion import MatrixReport, render_matrix
 from absentia.methods.matrix import HeldOut
 from helpers.report_pages import NASTY, Page, row_cells, without_script
 

@@ -6,7 +6,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from absentia.app.report import render_classification, render_completion
+from absentia.app.report.classification import render_classification
+from absentia.app.report.completion import render_completion
 from helpers.report_data import classification_story, make_story
 from helpers.report_pages import row_cells
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from absentia.app.report import describe_intervals, render_completion
+from absentia.app.report.completion import describe_intervals, render_completion
 from absentia.experiment import Quality
 from helpers.report_data import make_story
 from helpers.report_pages import NASTY, Page, notes, row_cells, section

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import r2_score
 
-from absentia.app.report import RegressionReport, render_numbers
+from absentia.app.report.regression import RegressionReport, render_numbers
 from helpers.report_pages import NASTY, Page, row_cells, section, without_script
 
 pytest.importorskip("jinja2")

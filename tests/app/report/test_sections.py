@@ -2,7 +2,9 @@
 
 import pytest
 
-from absentia.app import report
+from absentia.app.report.classification import render_classification
+from absentia.app.report.comparison import render_comparison
+from absentia.app.report.completion import render_completion
 from helpers.comparison_results import make_findings
 from helpers.report_data import classification_story, make_story
 from helpers.report_pages import Page
@@ -11,12 +13,12 @@ pytest.importorskip("jinja2")
 
 PAGES = {
     "classification": (
-        lambda: report.render_classification(classification_story()),
+        lambda: render_classification(classification_story()),
         ["accuracy", "by-pattern", "classes", "mistakes", "weights", "calibration", "presence", "reading"],
     ),
-    "completion": (lambda: report.render_completion(make_story()), ["presence", "kernels", "reading"]),
+    "completion": (lambda: render_completion(make_story()), ["presence", "kernels", "reading"]),
     "comparison": (
-        lambda: report.render_comparison(make_findings()),
+        lambda: render_comparison(make_findings()),
         [
             *("use", "ranking", "differences", "by-pattern", "views", "curves", "confusion", "presence"),
             *("completion", "everything", "reading"),

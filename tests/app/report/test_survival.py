@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from absentia import experiment
-from absentia.app.report import SurvivalReport, render_survival
+from absentia.app.report.survival import SurvivalReport, render_survival
 from absentia.data.survival import kaplan_meier, log_rank
 from helpers.report_pages import NASTY, Page, row_cells, section, without_script
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from absentia.app.report import render_comparison
+from absentia.app.report.comparison import render_comparison
 from absentia.experiment.comparison import Study
 from helpers.comparison_problems import made_data, made_design, made_records
 

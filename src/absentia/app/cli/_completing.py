@@ -13,11 +13,9 @@ import numpy as np
 
 import absentia
 from absentia import experiment, files
-from absentia.app import report as reporting
+from absentia.app import report as pages
 from absentia.app._exit_codes import STOPPED_EARLY, stop_on_interrupt
-from absentia.app._progress import iteration_bar, step_bar
-from absentia.app._terminal import collect_warnings, escape_text, say, say_paths
-from absentia.app.cli._complete import CompleteOptions
+from absentia.app._terminal import collect_warnings, escape_text, iteration_bar, say, say_paths, step_bar
 from absentia.app.cli._data import count_sentences, list_concerns, zero_sentences
 from absentia.app.cli._flags import (
     check_ending,
@@ -28,11 +26,13 @@ from absentia.app.cli._flags import (
     parameters_in_words,
     start_dask,
 )
+from absentia.app.cli._verbs import CompleteOptions
+from absentia.app.report import completion as reporting
 from absentia.core import Array, Iterative, Operator, check_memory, has_factors, limit_threads, warn
 from absentia.core.optimize import Progress, Status
 from absentia.data import AbsenceWarning, KernelViews, Views, show_id
 from absentia.files import Matrix
-from absentia.methods.catalogue import Entry, offered
+from absentia.methods.catalogue import Entry, find, offered
 from absentia.methods.completion import Completer
 from absentia.methods.matrix import HeldOut, PMAImputer, hold_out
 
@@ -44,12 +44,28 @@ _HIDING_FOLDS = 5  # of observed values, to tell what completed ones are worth
 _COPIES = 3  # of whole kernels that a method makes, at least
 
 
+@dataclass(frozen=True, eq=False)
+class _CompletedKernels:
+    """Kernels before and after, what completed them, and intervals of their values if these are wanted."""
+
+    file: Path
+    entry: Entry
+    completer: Completer
+    before: KernelViews
+    after: KernelViews
+    intervals: absentia.CompletionIntervals | None
+    options: CompleteOptions
+
+    @property
+    def interval_table(self) -> pandas.DataFrame | None:
+        return None if self.intervals is None else self.intervals.table(self.options.coverage or 0.9)
+
+
 def run_complete_kernels(
     file: Path, output: Path, entry: Entry, parameters: Mapping[str, Any], options: CompleteOptions
 ) -> None:
     """Complete kernels and write them and, if asked, a report."""
     completer = entry.make(**parameters)
-    options.kernels.check_names()
     if not options.source.views and files.holds_matrix(file):
         raise ValueError(
             f"{file}: this is one matrix, and {entry.name} completes the kernels of views; complete it "
@@ -71,16 +87,12 @@ def run_complete_kernels(
             completed = _run_completer(completer, kernels, entry.name)
             _check_finite_kernels(file, entry.name, completed)
             intervals = _calibrate_kernels(completer, kernels, options.coverage)
-            _write_kernels(
-                file, output, entry.name, completer, kernels, completed, intervals, options.coverage
-            )
-            table = None if intervals is None else intervals.table(options.coverage or 0.9)
+            done = _CompletedKernels(file, entry, completer, kernels, completed, intervals, options)
+            _write_kernels(done, output)
             if options.report is not None:
-                content = _completion_report(
-                    file, entry, completer, kernels, completed, remarks, options, table
-                )
-                reporting.save(reporting.render_completion(content), options.report)
-    status = completer.status_ if isinstance(completer, Iterative) else None
+                html = reporting.render_completion(_completion_report(done, remarks))
+                pages.save(html, options.report)
+    status, table = getattr(completer, "status_", None), done.interval_table
     if status is not None:
         say(f"{entry.name}: {status} ({completer.n_iter_} iterations)")
     for sentence in reporting.describe_intervals(table):
@@ -168,72 +180,62 @@ def _is_finite(operator: Operator) -> bool:
     return all(bool(np.isfinite(operator.block(rows, everyone)).all()) for rows in parts)
 
 
-def _write_kernels(
-    file: Path,
-    output: Path,
-    method: str,
-    completer: Completer,
-    kernels: KernelViews,
-    completed: KernelViews,
-    intervals: absentia.CompletionIntervals | None,
-    coverage: float | None,
-) -> None:
+def _write_kernels(done: _CompletedKernels, output: Path) -> None:
     if output.suffix.lower() not in (".npz", ".mat"):
-        whole = files.read_mudata(file)
-        files.write_mudata(output, completed.to_mudata(whole, observed=kernels))
+        whole = files.read_mudata(done.file)
+        files.write_mudata(output, done.after.to_mudata(whole, observed=done.before))
         return
-    extra: dict[str, Any] = {"mask_before": kernels.observed, "method": method}
-    if isinstance(completer, Iterative):
-        extra["objective"] = completer.objective_
-    if intervals is not None and coverage is not None:
-        ends = [intervals.interval(name, coverage=coverage) for name in completed.names]
-        extra["low"], extra["high"] = (np.stack(end) for end in zip(*ends, strict=True))
+    extra: dict[str, Any] = {"mask_before": done.before.observed, "method": done.entry.name}
+    if isinstance(done.completer, Iterative):
+        extra["objective"] = done.completer.objective_
+    if done.intervals is not None and (coverage := done.options.coverage) is not None:
         extra["coverage"] = coverage
-    files.write(output, completed, **extra)
+        ends = [done.intervals.interval(name, coverage=coverage) for name in done.after.names]
+        extra["low"], extra["high"] = (np.stack(end) for end in zip(*ends, strict=True))
+    files.write(output, done.after, **extra)
 
 
-def _completion_report(
-    file: Path,
-    entry: Entry,
-    completer: Completer,
-    kernels: KernelViews,
-    completed: KernelViews,
-    remarks: Sequence[str],
-    options: CompleteOptions,
-    intervals: pandas.DataFrame | None,
-) -> reporting.CompletionReport:
+def _completion_report(done: _CompletedKernels, remarks: Sequence[str]) -> reporting.CompletionReport:
     """What the report of one completion shows; errors on hidden cells too, if these are wanted."""
-    method, quality = entry.name, None
-    if not options.no_quality:
+    method, kernels, quality = done.entry.name, done.before, None
+    if not done.options.no_quality:
         with step_bar("judging", 3) as tick:
-            quality = experiment.compare_with_baselines(method, completer, kernels, tick)
+            quality = experiment.compare_with_baselines(method, done.completer, kernels, tick)
         if quality.subsample_note:
             say(quality.subsample_note)
     return reporting.CompletionReport(
-        title=f"{file.name}, completed",
+        title=f"{done.file.name}, completed",
         summary=f"The missing rows and columns of {kernels.n_views} kernels over {len(kernels)} samples, "
         f"filled with {method}. What was observed is unchanged.",
         method=method,
         before=kernels,
-        after=completed,
+        after=done.after,
         warnings=list(dict.fromkeys([*list_concerns(kernels), *remarks])),
         quality=quality,
-        intervals=intervals,
-        facts={
-            "file": str(file),
-            "method": f"{method}: {entry.when}",
-            "parameters": parameters_in_words(completer.get_params()),
-            "made with": made_with(),
-        },
+        intervals=done.interval_table,
+        facts=_list_facts(done.file, done.entry, done.completer.get_params()),
     )
+
+
+def _list_facts(file: Path, entry: Entry, parameters: Mapping[str, Any], **more: str) -> dict[str, str]:
+    """How it was done, by name."""
+    return {
+        "file": str(file),
+        "method": f"{entry.name}: {entry.when}",
+        "parameters": parameters_in_words(parameters),
+        **{name.replace("_", " "): words for name, words in more.items()},
+        "made with": made_with(),
+    }
 
 
 # -------------------------------------------------------------------------------------- values of views
 
 
-def run_complete_values(file: Path, output: Path, completer: Any, options: CompleteOptions) -> None:
-    """Fill in the features of absent views; write them, their deviations, and what they are worth."""
-    options.kernels.check_names()
+def run_complete_values(file: Path, output: Path, completer: Any, options: CompleteOptions) -> Completer:
+    """Fill in the features of absent views; write them, their deviations, and what they are worth.
+
+    The method that did it comes back.
+    """
     if output.suffix:
         check_ending(output, "what --values writes, if it is no folder,", ".h5mu")
         check_ending(file, "what an .h5mu file is filled from", ".h5mu")
@@ -265,6 +267,8 @@ def run_complete_values(file: Path, output: Path, completer: Any, options: Compl
             f"hidden values {middle:.2f})"
         )
     say_paths(completed_values=output)
+    method: Completer = find("auto", "completer").make() if completer == "auto" else completer
+    return method
 
 
 def _check_values_folder(file: Path, folder: Path, force: bool) -> None:
@@ -339,7 +343,7 @@ def run_complete_matrix(
         html = reporting.render_matrix(_matrix_report(file, entry, matrix, completed, parameters, remarks))
     _write_matrix(output, beside, matrix, completed, entry.name)
     if html is not None and report is not None:
-        reporting.save(html, report)
+        pages.save(html, report)
     _say_how_it_went(entry.name, matrix, completed)
     say_paths(completed_matrix=output, **beside, report=report)
 
@@ -445,8 +449,9 @@ def _matrix_report(
     remarks: Sequence[str],
 ) -> reporting.MatrixReport:
     """What the report of one completed matrix shows."""
-    summary = "Nothing was missing: the matrix is as it came."
+    summary, rows = "Nothing was missing: the matrix is as it came.", "none"
     if completed.imputer is not None:
+        rows = completed.imputer.rows_
         summary = (
             "The missing entries of a matrix, filled in with probabilistic matrix addition. What was "
             "observed is unchanged."
@@ -462,12 +467,5 @@ def _matrix_report(
         held_out=completed.held_out,
         intervals=completed.intervals,
         warnings=list(dict.fromkeys(remarks)),
-        facts={
-            "file": str(file),
-            "method": f"{entry.name}: {entry.when}",
-            "parameters": parameters_in_words(parameters),
-            "row kernel": "none" if completed.imputer is None else completed.imputer.rows_,
-            "random choices": "seed 0",
-            "made with": made_with(),
-        },
+        facts=_list_facts(file, entry, parameters, row_kernel=rows, random_choices="seed 0"),
     )

@@ -271,7 +271,7 @@ def read_training(
 
 def _sample_warnings(
     found: Labels, data: Any, samples: TaskData, in_memory: tuple[Array, Views] | None
-) -> list[str]:
+) -> Iterator[str]:
     """What is odd about samples out of `data`; of those in chunks, about some that are in memory."""
     if in_memory is None:
         return _training_warnings(found, data, samples.data, samples.kernel)
@@ -475,111 +475,91 @@ def list_concerns(data: Views | KernelViews) -> list[str]:
     return sentences
 
 
-def list_advice(data: Views | KernelViews, labels: Labels | None = None) -> list[str]:
+def list_advice(data: Views | KernelViews, labels: Labels | None = None) -> Iterator[str]:
     """What is odd about the data, and what to do: a view of one sample, columns that tell the label, ..."""
-    sentences = [] if labels is None else labels.leak_sentences(data)
-    sentences = [*sentences, *(repeat.sentence for repeat in find_repeats(data))]
-    sentences += [
-        f"view {name!r} has one sample only; it can tell nothing apart"
-        for name, present in zip(data.names, data.observed.T, strict=True)
-        if present.sum() == 1 and len(present) > 1
-    ]
+    yield from () if labels is None else labels.leak_sentences(data)
+    yield from (repeat.sentence for repeat in find_repeats(data))
+    n_present = dict(zip(data.names, data.observed.sum(axis=0).tolist(), strict=True))
+    for name, count in n_present.items():
+        if count == 1 and len(data) > 1:
+            yield f"view {name!r} has one sample only; it can tell nothing apart"
     if isinstance(data, Views):
-        sentences += [*_empty_columns(data), *_constant_views(data)]
+        for name, count in n_present.items():
+            yield from _column_sentences(data, name, count)
     if data.observed.all():
-        sentences.append("every sample has every view: there is nothing to complete")
+        yield "every sample has every view: there is nothing to complete"
     if isinstance(data, Views):
-        sentences += [*count_sentences(data, ViewKernels()), *_number_sentences(data)]
-    return sentences
+        yield from (*count_sentences(data, ViewKernels()), *_number_sentences(data))
 
 
-def _training_warnings(labels: Labels, data: Any, used: Any, kernels: ViewKernels) -> list[str]:
+def _training_warnings(labels: Labels, data: Any, used: Any, kernels: ViewKernels) -> Iterator[str]:
     """What is odd about samples that are learned from; `used` are those of `data` that are."""
     if isinstance(used, KernelViews):
-        consequence = "what is learned from it may not be the best there is"
-        sentences = [*zero_sentences(used), *_indefinite_sentences(used, consequence)]
+        yield from zero_sentences(used)
+        yield from _indefinite_sentences(used, "what is learned from it may not be the best there is")
     else:
-        counts = count_sentences(used, kernels)
-        sentences = [*labels.leak_sentences(data), *counts, *_number_sentences(used)]
-    return [*sentences, *(repeat.sentence for repeat in find_repeats(used))]
+        yield from labels.leak_sentences(data)
+        yield from (*count_sentences(used, kernels), *_number_sentences(used))
+    yield from (repeat.sentence for repeat in find_repeats(used))
 
 
-def _indefinite_sentences(kernels: KernelViews, consequence: str) -> list[str]:
+def _indefinite_sentences(kernels: KernelViews, consequence: str) -> Iterator[str]:
     """A sentence for every kernel that is not positive semidefinite."""
-    ranges = {name: kernels.indefinite(name) for name in kernels.names}
-    return [
-        f"view {name!r}: the kernel is not positive semidefinite (eigenvalues from {ends[0]:.4g} to "
-        f"{ends[1]:.4g}); {consequence}"
-        for name, ends in ranges.items()
-        if ends is not None
-    ]
+    for name in kernels.names:
+        if ends := kernels.indefinite(name):
+            yield (
+                f"view {name!r}: the kernel is not positive semidefinite (eigenvalues from {ends[0]:.4g} "
+                f"to {ends[1]:.4g}); {consequence}"
+            )
 
 
-def zero_sentences(kernels: KernelViews) -> list[str]:
+def zero_sentences(kernels: KernelViews) -> Iterator[str]:
     """A sentence for every kernel with samples that are zero: they are probably absent."""
-    sentences = []
-    for v, name in enumerate(kernels.names):
+    for name, present in zip(kernels.names, kernels.observed.T, strict=True):
         zero = kernels.diagonal(name) == 0
         if zero.any() and not zero.all():
-            sample = kernels.ids[kernels.observed[:, v]][zero.argmax()]
-            sentences.append(
-                f"view {name!r}: {zero.sum()} sample(s), e.g. {show_id(sample)}, have nothing but zeros "
-                "in the kernel and are probably absent; say so with a mask (samples x views, False = "
-                "absent) or with rows of NaN"
+            sample = show_id(kernels.ids[present][zero.argmax()])
+            yield (
+                f"view {name!r}: {zero.sum()} sample(s), e.g. {sample}, have nothing but zeros in the "
+                "kernel and are probably absent; say so with a mask (samples x views, False = absent) or "
+                "with rows of NaN"
             )
-    return sentences
 
 
-def _empty_columns(data: Views) -> list[str]:
-    """A sentence for each view with features that nobody has a value of."""
-    sentences = []
-    for name in data.names:
-        block, features = data.block(name), data.features(name)
-        if hasattr(block, "toarray") or not len(block):
-            continue
-        empty = np.flatnonzero(np.isnan(block).all(axis=0))
-        if len(empty):
-            some = ", ".join(str(k) if features is None else repr(str(features[k])) for k in empty[:5])
-            sentences.append(f"view {name!r}: {len(empty)} column(s) without any value, ignored: {some}")
-    return sentences
+def _column_sentences(data: Views, name: str, n_samples: int) -> Iterator[str]:
+    """What is odd about the columns of a view: none of them varies, or nobody has a value of some."""
+    block, features = data.block(name), data.features(name)
+    dense = block.toarray() if hasattr(block, "toarray") else block
+    empty = np.isnan(dense).all(axis=0)
+    if dense is block and len(block) and empty.any():
+        columns = np.flatnonzero(empty)
+        some = ", ".join(str(k) if features is None else repr(str(features[k])) for k in columns[:5])
+        yield f"view {name!r}: {len(columns)} column(s) without any value, ignored: {some}"
+    dense = dense[:, ~empty]
+    if n_samples > 1 and not (np.nanmax(dense, axis=0) > np.nanmin(dense, axis=0)).any():
+        yield f"view {name!r} is constant; it can tell nothing apart"
 
 
-def _constant_views(data: Views) -> list[str]:
-    """A sentence for each view none of whose features varies, of two samples or more."""
-    sentences = []
-    for name, present in zip(data.names, data.observed.T, strict=True):
-        block = data.block(name)
-        dense = block.toarray() if hasattr(block, "toarray") else block
-        dense = dense[:, ~np.isnan(dense).all(axis=0)]
-        if present.sum() > 1 and not (np.nanmax(dense, axis=0) > np.nanmin(dense, axis=0)).any():
-            sentences.append(f"view {name!r} is constant; it can tell nothing apart")
-    return sentences
-
-
-def count_sentences(data: Views, kernels: ViewKernels) -> list[str]:
+def count_sentences(data: Views, kernels: ViewKernels) -> Iterator[str]:
     """Advice on views that look like counts and get an rbf kernel of the counts themselves."""
-    sentences = []
     for name in data.names:
         chosen = {"kernel": kernels.kernel, "log": kernels.log, **(kernels.per_view or {}).get(name, {})}
         is_rbf = chosen["kernel"] == "rbf" and not chosen["log"]
         if is_rbf and looks_like_counts(data, name):
-            sentences.append(
+            yield (
                 f"view {name!r} looks like counts (whole numbers, many zeros), for which --kernel "
                 f"{name}=cosine or --log {name} is usual"
             )
-    return sentences
 
 
-def _number_sentences(data: Views) -> list[str]:
+def _number_sentences(data: Views) -> Iterator[str]:
     """Advice on categories of many levels most of which begin with a number: ``50 kg``, ``<0.5``."""
-    sentences = []
     for view in data.names:
         for column, levels in data.levels(view).items():
             numbers = [level for level in levels if re.match(r"[<>~≤≥]?\s*[-−+]?\d", level)]
             if len(levels) >= _MIN_LEVELS and len(numbers) > 0.8 * len(levels):
-                sentences.append(
+                yield (
                     f"view {view!r}: column {column!r} is taken as a category of {len(levels)} levels, "
                     f"which begin with numbers (e.g. {numbers[0]!r}); if it is one, leave nothing else in "
                     "it"
                 )
-    return sentences

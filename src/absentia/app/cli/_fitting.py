@@ -16,8 +16,7 @@ from sklearn.pipeline import Pipeline
 
 import absentia
 from absentia import experiment
-from absentia.app import _progress, report
-from absentia.app._progress import step_bar
+from absentia.app import _terminal, report
 from absentia.app._terminal import (
     collect_warnings,
     err,
@@ -27,6 +26,7 @@ from absentia.app._terminal import (
     say,
     say_json,
     say_paths,
+    step_bar,
 )
 from absentia.app.cli._data import (
     TrainingData,
@@ -35,8 +35,8 @@ from absentia.app.cli._data import (
     open_costs,
     read_training,
 )
-from absentia.app.cli._fit import FitOptions
 from absentia.app.cli._flags import made_with, make_table, parameters_in_words, read_flags, start_dask
+from absentia.app.cli._verbs import FitOptions
 from absentia.core import format_seconds, limit_threads
 from absentia.data import DataSummary, Views
 from absentia.experiment import Validation
@@ -231,13 +231,13 @@ def _learn(
     judging = n_folds * len(seen.y) / len(training.y)  # fits; of many samples few are judged by
     _say_how_long(plan, training, judging)
     with step_bar(plan.name, experiment.count_steps(plan, plans, n_folds)) as tick:
-        begin = _progress._clock()
+        begin = _terminal._clock()
         whole, model, learned_from = learn_all(training.samples, plan, tick)
         if options.no_rows:
             models.export(model)  # what cannot be is refused before the folds take their time
         if not validate:
             return whole, None
-        seconds = judging * (_progress._clock() - begin)
+        seconds = judging * (_terminal._clock() - begin)
         if seconds > _LONG_SECONDS:
             words = (
                 f"fitted; judging it in folds beside baselines takes about {format_seconds(seconds)} more"
@@ -263,7 +263,7 @@ def _say_how_long(plan: Plan, training: TrainingData, judging: float) -> None:
         seen.samples.covariates,
         chunked=training.in_memory is not None,
         least=_LONG_SECONDS / (1 + judging),
-        clock=_progress._clock,
+        clock=_terminal._clock,
     )
     if seconds is None or (1 + judging) * seconds < _LONG_SECONDS:
         return
@@ -512,7 +512,9 @@ def _kernel_words(kernels: ViewKernels) -> str:
 def _render_classes(fit: _Fit, validation: Validation, common: Mapping[str, Any]) -> str:
     classifier, seen = fit.fitted, fit.judged
     classes = classifier.classes_
-    data = report.ClassificationReport(
+    from absentia.app.report.classification import ClassificationReport, render_classification
+
+    data = ClassificationReport(
         title=f"{fit.data.name}, classified",
         summary=f"{len(classes)} classes, learned with {fit.entry.name} from the views that each sample "
         "has.",
@@ -529,7 +531,7 @@ def _render_classes(fit: _Fit, validation: Validation, common: Mapping[str, Any]
         n_learned=len(fit.training.y),
         **common,
     )
-    return report.render_classification(data)
+    return render_classification(data)
 
 
 def _main_figures(fit: _Fit) -> list[tuple[str, str]]:
@@ -545,7 +547,9 @@ def _render_numbers(fit: _Fit, validation: Validation, common: Mapping[str, Any]
     seen = fit.judged
     target = (fit.labels or "").rpartition(":")[2].rpartition("/")[2] or "number"
     assert validation.without is not None
-    data = report.RegressionReport(
+    from absentia.app.report.regression import RegressionReport, render_numbers
+
+    data = RegressionReport(
         title=f"{fit.data.name}, {target} predicted",
         summary=f"Numbers learned with {fit.entry.name} from the views that each sample has.",
         target=target,
@@ -555,7 +559,7 @@ def _render_numbers(fit: _Fit, validation: Validation, common: Mapping[str, Any]
         without=validation.without,
         **common,
     )
-    return report.render_numbers(data)
+    return render_numbers(data)
 
 
 def _render_survival(fit: _Fit, validation: Validation, common: Mapping[str, Any]) -> str:
@@ -565,7 +569,9 @@ def _render_survival(fit: _Fit, validation: Validation, common: Mapping[str, Any
     how = "views that are absent completed." if completed else "nothing completed."
     if hasattr(fitted, "sentence_"):
         how = f"by {fitted.sentence_}."
-    data = report.SurvivalReport(
+    from absentia.app.report.survival import SurvivalReport, render_survival
+
+    data = SurvivalReport(
         title=f"{fit.data.name}, survival",
         summary=f"Risks learned with {fit.entry.name} from the views that each sample has, {how}",
         time=seen.y[:, 0],
@@ -576,7 +582,7 @@ def _render_survival(fit: _Fit, validation: Validation, common: Mapping[str, Any
         views={name: (f"{fitted.weights_[name]:.3f}", f"{value:.3f}") for name, value in alone.items()},
         **common,
     )
-    return report.render_survival(data)
+    return render_survival(data)
 
 
 def _model_fields(model: Model, validation: Validation) -> dict[str, Any]:

@@ -43,10 +43,60 @@ OptionalInteger = Annotated[int | None, Parameter(converter=_parse_integer)]
 Switch = Annotated[bool, Parameter(negative="")]
 _Words = Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="", show_default=False)]
 
+
+def within(flag: str, minimum: float, maximum: float | None = None, kind: str = "whole number") -> Any:
+    """A check of a number that was given, as cyclopts takes it."""
+    wanted = f"of {minimum} or more" if maximum is None else f"from {minimum} to {maximum}"
+
+    def check(_: Any, value: float | None) -> None:
+        if value is not None and not (value >= minimum and (maximum is None or value <= maximum)):
+            raise ValueError(f"{flag} is a {kind} {wanted}, not {value}")
+
+    return check
+
+
+def check_coverage(_: Any, coverage: float | None) -> None:
+    if coverage is not None and not 0 < coverage < 1:
+        raise ValueError(f"--coverage is a number above 0 and below 1, not {coverage}")
+
+
+def _check_dask(_: Any, given: str | None) -> None:
+    """Refuse what names no cluster."""
+    local = None if given is None else re.fullmatch(r"local:(\d{1,6})", given)
+    if local:
+        within("--dask local:N: N", 1, MAX_PROCESSES)(int, int(local[1]))
+    elif given is not None and not re.fullmatch(r"(tcp|tls|ucx|ws|wss)://\S+", given):
+        raise ValueError(f"--dask is local:N, of N processes, or tcp://HOST:PORT, not {given!r}")
+
+
+def _check_kernels(_: Any, words: Sequence[str]) -> None:
+    """Refuse kernels that there are not."""
+    from absentia.core import check_name
+    from absentia.kernels import KERNELS
+
+    for word in words:
+        check_name("kernel", word.rpartition("=")[2], KERNELS)
+
+
+MAX_PROCESSES = 4096  # and threads
+
 #: Flags that mean the same in all verbs.
 Threads = Annotated[
-    OptionalInteger, Parameter(help="BLAS threads; by default one up to 1000 samples, every core beyond.")
+    OptionalInteger,
+    Parameter(
+        help="BLAS threads; by default one up to 1000 samples, every core beyond.",
+        validator=within("--threads", 1, MAX_PROCESSES),
+    ),
 ]
+Jobs = Annotated[
+    OptionalInteger,
+    Parameter(
+        alias="-j",
+        help="Processes; by default one for each core, if memory allows.",
+        validator=within("--jobs", 1, MAX_PROCESSES),
+    ),
+]
+Coverage = Annotated[float | None, Parameter(validator=check_coverage)]
 Force = Annotated[Switch, Parameter(help="Replace files that are there and not written by absentia.")]
 JSON = Annotated[Switch, Parameter(help="One JSON document instead of tables.")]
 Cite = Annotated[Switch, Parameter(help="Print BibTeX of what was used, at the end; see absentia cite.")]
@@ -76,7 +126,8 @@ Dask = Annotated[
     str | None,
     Parameter(
         help="Read Parquet files in chunks, and make factors of them on a Dask cluster: local:N starts one "
-        "of N processes, tcp://HOST:PORT is one that there is."
+        "of N processes, tcp://HOST:PORT is one that there is.",
+        validator=_check_dask,
     ),
 ]
 Covariates = Annotated[
@@ -95,15 +146,6 @@ Adjust = Annotated[
         "training samples; new samples need them, too."
     ),
 ]
-
-
-def check_dask(given: str | None) -> None:
-    """Refuse, before any work, what names no cluster."""
-    local = None if given is None else re.fullmatch(r"local:(\d{1,6})", given)
-    if local:
-        check_number("--dask local:N: N", int(local[1]), 1, MAX_PROCESSES)
-    elif given is not None and not re.fullmatch(r"(tcp|tls|ucx|ws|wss)://\S+", given):
-        raise ValueError(f"--dask is local:N, of N processes, or tcp://HOST:PORT, not {given!r}")
 
 
 @contextmanager
@@ -279,17 +321,9 @@ class ViewKernelOptions:
     """
 
     approx: Literal["auto", "nystrom", "rff", "none"] = "auto"
-    factors: Integer = 200
-    kernel: _Words = ()
+    factors: Annotated[Integer, Parameter(validator=within("--factors", 1))] = 200
+    kernel: Annotated[_Words, Parameter(validator=_check_kernels)] = ()
     log: _Words = ()
-
-    def check_names(self) -> None:
-        """Refuse, before any work, kernels that there are not."""
-        from absentia.core import check_name
-        from absentia.kernels import KERNELS
-
-        for word in self.kernel:
-            check_name("kernel", word.rpartition("=")[2], KERNELS)
 
     def refuse_kernels(self, path: Path) -> None:
         """Refuse these options, if any was given, for a file that holds kernels already."""
@@ -298,8 +332,6 @@ class ViewKernelOptions:
 
     def make(self, opened: LoadedData) -> absentia.ViewKernels:
         """The kernels of each view: as the call says, else rbf."""
-        self.check_names()
-        check_number("--factors", self.factors)
         common, by_view = "rbf", dict[str, dict[str, Any]]()
         for word in self.kernel:
             view, equals, kernel = word.rpartition("=")
@@ -359,11 +391,11 @@ def method_groups(groups: Mapping[str, Mapping[str, Entry]]) -> Lines:
     """Methods by what they learn, each group under a heading."""
     parts: list[Any] = []
     for heading, entries in groups.items():
-        parts += [f"[bold]{heading}[/]" if not parts else f"\n[bold]{heading}[/]", method_table(entries)]
+        parts += [f"[bold]{heading}[/]" if not parts else f"\n[bold]{heading}[/]", _method_table(entries)]
     return Lines(*parts)
 
 
-def method_table(entries: Mapping[str, Entry]) -> Table:
+def _method_table(entries: Mapping[str, Entry]) -> Table:
     """Methods that are offered by name: when to use them, what they cannot do, their flags."""
     from absentia.methods.catalogue import variants_of
 
@@ -409,28 +441,7 @@ def flag_table(entry: Entry) -> Lines:
 
 # -------------------------------------------------------------------- checks of numbers, names and places
 
-MAX_PROCESSES = 4096  # and threads
 STANDARD_OUTPUT = Path("-")
-
-
-def check_number(
-    flag: str,
-    value: float | None,
-    minimum: float = 1,
-    maximum: float | None = None,
-    kind: str = "whole number",
-) -> None:
-    """Refuse a number out of range, or that is none; None was not given."""
-    if value is None or (value >= minimum and (maximum is None or value <= maximum)):
-        return
-    wanted = f"of {minimum} or more" if maximum is None else f"from {minimum} to {maximum}"
-    raise ValueError(f"{flag} is a {kind} {wanted}, not {value}")
-
-
-def check_coverage(coverage: float | None) -> None:
-    """Refuse what is no share of samples; None was not given."""
-    if coverage is not None and not 0 < coverage < 1:
-        raise ValueError(f"--coverage is a number above 0 and below 1, not {coverage}")
 
 
 def check_outputs(inputs: Sequence[Path], outputs: Sequence[Path | None], force: bool) -> None:

@@ -13,12 +13,10 @@ from absentia.app.cli import _flags as flag
 # isort: split
 from cyclopts import Parameter
 from rich.markup import escape
-from rich.table import Table
 
 if TYPE_CHECKING:
     from absentia.app.cli._data import DescribedData
     from absentia.data import Presence
-    from absentia.files import Labels
     from absentia.methods.inspection import Absence
 
 _MAX_PATTERNS = 10  # that have a row of their own
@@ -53,13 +51,13 @@ def inspect(
     features, some_labels, looked_at = read_some(samples.data, samples.labels)
     with limit_threads(None, len(features)):
         absence = explain_labelled_absence(features, some_labels, samples.covariates)
-        advice = list_advice(features, some_labels)
-        advice = [*list_concerns(samples.data), *advice]
+        advice = [*list_concerns(samples.data), *list_advice(features, some_labels)]
     notes = [*samples.notes, *([looked_at] if looked_at else [])]
+    document = _describe_data(samples, notes, advice)
     if json:
-        say_json(_describe_data(samples, notes, advice) | {"absence": absence.to_dict()})
+        say_json(document | {"absence": absence.to_dict()})
         return
-    _show_data(data, samples, notes, advice)
+    _show_data(data, samples, document)
     if not features.observed.all():
         _show_absence(absence)
     if labels is not None:
@@ -88,31 +86,33 @@ def _suggest_command(
     return f"next:  {format_command('fit', *arguments, *covariates_words, '-o', 'model.absentia')}"
 
 
-def _show_data(path: Path, samples: DescribedData, notes: Sequence[str], advice: Sequence[str]) -> None:
+def _show_data(path: Path, samples: DescribedData, document: dict[str, Any]) -> None:
     """Print tables of the views and of who has which, then notes, then warnings."""
-    data = samples.data
+    data, n = samples.data, document["samples"]
     say(f"[bold]{escape(str(path))}[/]  {escape(data._headline())}")
-    out.print(_make_view_table(data, samples.labels))
-    out.print(_make_pattern_table(data))
-    say(_describe_groups(data))
-    for note in notes:
-        say(f"note: {escape_text(note)}")
-    for sentence in advice:
-        show_warning(sentence)
-
-
-def _make_view_table(data: Presence, labels: Labels | None) -> Table:
-    """A row for each view, how many samples have it and what its columns are, and one for the labels."""
     table = flag.make_table("view", "samples", "present", "columns")
-    for name, present in zip(data.names, data.observed.T, strict=True):
-        share = f"{present.mean():.0%}" if len(present) else "-"
-        count = f"{present.sum()} of {len(present)}"
-        table.add_row(escape_text(name), count, share, escape_text(_describe_columns(data, name)))
-    if labels is not None:
+    for name, count, columns in (view.values() for view in document["views"]):
+        share = f"{count / n:.0%}" if n else "-"
+        table.add_row(escape_text(name), f"{count} of {n}", share, escape_text(columns))
+    if samples.labels is not None:
         from absentia.app.cli._data import describe_labels
 
-        table.add_row("labels", "", "", escape_text(describe_labels(labels)))
-    return table
+        table.add_row("labels", "", "", escape_text(describe_labels(samples.labels)))
+    out.print(table)
+    table = flag.make_table("samples", "share", "have")
+    table.title, table.title_justify = "patterns", "left"
+    patterns = [tuple(pattern.values()) for pattern in document["patterns"]]
+    for count, have in patterns[:_MAX_PATTERNS]:
+        views = "every view" if len(have) == data.n_views else ", ".join(have) or "no view"
+        table.add_row(str(count), f"{count / n:.0%}", escape_text(views))
+    if rest := patterns[_MAX_PATTERNS:]:
+        table.add_row(str(sum(count for count, _ in rest)), "", f"one of {len(rest)} further patterns")
+    out.print(table)
+    say(_describe_groups(data))
+    for note in document["notes"]:
+        say(f"note: {escape_text(note)}")
+    for sentence in document["warnings"]:
+        show_warning(sentence)
 
 
 def _describe_columns(data: Any, name: str) -> str:
@@ -128,21 +128,6 @@ def _describe_columns(data: Any, name: str) -> str:
     if missing:
         parts.append(f"{missing} value{'' if missing == 1 else 's'} missing")
     return ", ".join(parts)
-
-
-def _make_pattern_table(data: Presence) -> Table:
-    """A row for each set of views that samples have, the most frequent first."""
-    patterns, counts = data.patterns()
-    table = flag.make_table("samples", "share", "have")
-    table.title, table.title_justify = "patterns", "left"
-    for pattern, count in list(zip(patterns, counts, strict=True))[:_MAX_PATTERNS]:
-        present = [name for name, has in zip(data.names, pattern, strict=True) if has]
-        views = "every view" if len(present) == data.n_views else ", ".join(present) or "no view"
-        table.add_row(str(count), f"{count / len(data):.0%}", escape_text(views))
-    n_more = len(counts) - _MAX_PATTERNS
-    if n_more > 0:
-        table.add_row(str(counts[_MAX_PATTERNS:].sum()), "", f"one of {n_more} further patterns")
-    return table
 
 
 def _show_absence(absence: Absence) -> None:
@@ -188,7 +173,7 @@ def _describe_groups(data: Presence) -> str:
 
 
 def _describe_data(samples: DescribedData, notes: Sequence[str], advice: Sequence[str]) -> dict[str, Any]:
-    """Return for ``--json`` what :func:`_show_data` prints."""
+    """What there is, as ``--json`` prints it."""
     import numpy as np
 
     data, labels = samples.data, samples.labels

@@ -40,8 +40,10 @@ _VERBS = {
     "reproduce": "Run a table or figure of the papers again, our numbers beside the published ones.",
 }
 
-#: Modules of verbs that share one with others.
-_HOMES = {"work": "_compare", "report": "_compare", "example": "_demo", "cite": "_inspect"}
+#: Modules of verbs that are not in ``_verbs``.
+_HOMES = {verb: f"_{verb}" for verb in ("inspect", "predict", "plan", "plot", "reproduce")} | {
+    "cite": "_inspect"
+}
 _QUIET = "--quiet"
 _EXAMPLES = """Examples:
 
@@ -71,7 +73,7 @@ def _command_line(verb: str | None) -> App:
         error_console=err,
     )
     for name, words in _VERBS.items():
-        where = f"absentia.app.cli.{_HOMES.get(name, f'_{name}')}"
+        where = f"absentia.app.cli.{_HOMES.get(name, '_verbs')}"
         if name == verb:
             app.command(getattr(import_module(where), name), name=name)
         else:

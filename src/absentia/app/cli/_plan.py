@@ -13,15 +13,14 @@ from absentia.app._terminal import err, escape_text, out, say_json, say_paths
 from absentia.app.cli._flags import (
     DATA_HELP,
     JSON,
-    MAX_PROCESSES,
     STANDARD_OUTPUT,
     Force,
     Integer,
     ReadOptions,
     Threads,
-    check_number,
     check_table,
     make_table,
+    within,
 )
 from absentia.app.cli._predict import get_coding, load_model, read_samples
 
@@ -36,17 +35,22 @@ _SHOWN = 20  # rows that are printed
 _COSTS = {"cost": "costs", "batch": "batch", "batch cost": "batch_costs"}
 
 
+def _check_budget(_: Any, budget: float | None) -> None:
+    if budget is not None and not budget > 0:
+        raise ValueError(f"--budget is a number above 0, not {budget}")
+
+
 def plan(
     data: Annotated[Path, Parameter(help=f"{DATA_HELP} Samples that lack views.")],
     /,
     *,
     model: Path,
     costs: Path | None = None,
-    budget: float | None = None,
+    budget: Annotated[float | None, Parameter(validator=_check_budget)] = None,
     among: Path | None = None,
     output: Annotated[Path | None, Parameter(alias="-o", allow_leading_hyphen=True)] = None,
     source: ReadOptions = ReadOptions(),  # noqa: B008 - it is frozen
-    draws: Integer = 40,
+    draws: Annotated[Integer, Parameter(validator=within("--draws", 1))] = 40,
     json: JSON = False,
     threads: Threads = None,
     force: Force = False,
@@ -76,10 +80,6 @@ def plan(
     draws
         How many similar samples lend their values of a view; each is a prediction.
     """
-    check_number("--threads", threads, 1, MAX_PROCESSES)
-    check_number("--draws", draws)
-    if budget is not None and not budget > 0:
-        raise ValueError(f"--budget is a number above 0, not {budget}")
     printed = output == STANDARD_OUTPUT
     check_table(output, [data, model, costs, among], (".csv",), json, force)
     from absentia.core import limit_threads

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import absentia
 from absentia.app._terminal import say_paths
 from absentia.app.cli import _flags as flag
-from absentia.app.cli._flags import check_coverage, check_ending, check_outputs
+from absentia.app.cli._flags import check_ending, check_outputs
 from absentia.app.cli._predict import check_calibration, load_model, read_samples
 
 # isort: split
@@ -58,7 +58,7 @@ def plot(
     labels: flag.Labels = None,
     model: Path | None = None,
     sample: str | None = None,
-    coverage: float = 0.9,
+    coverage: Annotated[float, Parameter(validator=flag.check_coverage)] = 0.9,
     method: str = "cvkt",
     width: Literal["single", "middle", "double"] | None = None,
     source: flag.LabelledReadOptions = flag.LabelledReadOptions(),  # noqa: B008 - it is frozen
@@ -89,7 +89,6 @@ def plot(
     width
         A journal's column (89 mm), one and a half (120 mm), the page (183 mm); the height follows.
     """
-    check_coverage(coverage)
     check_ending(output, "the output", ".pdf", ".svg", ".png")
     check_outputs([path for path in (data, model) if path is not None], [output], force)
     try:
@@ -97,7 +96,8 @@ def plot(
     except ImportError as error:
         raise ValueError(f'plots need Matplotlib: pip install "absentia[plots]" ({error})') from None
     matplotlib.use("Agg")  # a file is wanted, and there may be no screen
-    _make_display(kind, _Request(data, labels, model, sample, coverage, method, source)).save(output, width)
+    request = _Request(data, labels, model, sample, coverage, method, source)
+    _DRAWINGS[kind](request).save(output, width)
     say_paths(figure=output)
 
 
@@ -184,21 +184,12 @@ def _draw_survival(request: _Request) -> Display:
     return absentia.plots.SurvivalDisplay.from_estimator(*request.of_model, y)
 
 
-def _draw_calibration(request: _Request) -> Display:
-    y = request.wanted_labels()
-    return absentia.plots.CalibrationDisplay.from_estimator(*request.of_model, y)
-
-
 def _draw_coverage(request: _Request) -> Display:
     y, (method, X) = request.wanted_labels(), request.of_model
     assert request.model_path is not None
     check_calibration(request.model_path, method)
     table = method.calibration_.measure_coverage(method, X, y, request.coverage)
     return absentia.plots.CoverageDisplay(table).plot()
-
-
-def _draw_contributions(request: _Request) -> Display:
-    return absentia.plots.ContributionDisplay.from_estimator(*request.of_model, sample=request.sample)
 
 
 def _draw_plan(request: _Request) -> Display:
@@ -210,35 +201,36 @@ def _draw_plan(request: _Request) -> Display:
 
 def _draw_ranks(request: _Request) -> Display:
     with absentia.io.file_errors(request.path):
-        matrix = absentia.io.read_matrix(request.path)
-        names = matrix.column_names.tolist()
-        return absentia.plots.CriticalDifferenceDisplay.from_scores(matrix.X, names)
+        scores = absentia.io.read_matrix(request.path)
+        names = scores.column_names.tolist()
+        return absentia.plots.CriticalDifferenceDisplay.from_scores(scores.X, names)
 
 
-_OF_DATA = {"presence": "PresenceDisplay", "patterns": "PatternDisplay", "embedding": "EmbeddingDisplay"}
-_OF_MODELS = {"weights": "WeightDisplay", "importance": "ImportanceDisplay"}
-_OF_COMPARISONS = {"comparison": "ComparisonDisplay", "learning-curve": "LearningCurveDisplay"}
-_OTHERS: dict[str, Callable[[_Request], Display]] = {
+_DRAWINGS: dict[Kind, Callable[[_Request], Display]] = {
+    "presence": lambda r: absentia.plots.PresenceDisplay.from_views(r.data, r.y),
+    "patterns": lambda r: absentia.plots.PatternDisplay.from_views(r.data, r.y),
+    "absence": lambda r: absentia.plots.AbsenceDisplay.from_absence(
+        absentia.inspection.absence(r.data, r.y)
+    ),
     "kernels": _draw_kernels,
+    "embedding": lambda r: absentia.plots.EmbeddingDisplay.from_views(r.data, r.y),
     "values": _draw_values,
-    "contributions": _draw_contributions,
-    "calibration": _draw_calibration,
+    "weights": lambda r: absentia.plots.WeightDisplay.from_estimator(load_model(r.path).classifier),
+    "importance": lambda r: absentia.plots.ImportanceDisplay.from_estimator(load_model(r.path).classifier),
+    "contributions": lambda r: absentia.plots.ContributionDisplay.from_estimator(
+        *r.of_model, sample=r.sample
+    ),
+    "calibration": lambda r: absentia.plots.CalibrationDisplay.from_estimator(
+        *r.of_model, r.wanted_labels()
+    ),
     "coverage": _draw_coverage,
     "survival": _draw_survival,
     "plan": _draw_plan,
+    "comparison": lambda r: absentia.plots.ComparisonDisplay.from_comparison(
+        absentia.open_comparison(r.path)
+    ),
+    "learning-curve": lambda r: absentia.plots.LearningCurveDisplay.from_comparison(
+        absentia.open_comparison(r.path)
+    ),
     "critical-difference": _draw_ranks,
 }
-
-
-def _make_display(kind: Kind, request: _Request) -> Any:
-    plots = absentia.plots
-    if kind in _OF_DATA:
-        return getattr(plots, _OF_DATA[kind]).from_views(request.data, request.y)
-    if kind in _OF_MODELS:
-        return getattr(plots, _OF_MODELS[kind]).from_estimator(load_model(request.path).classifier)
-    if kind in _OF_COMPARISONS:
-        comparison = absentia.open_comparison(request.path)
-        return getattr(plots, _OF_COMPARISONS[kind]).from_comparison(comparison)
-    if kind == "absence":
-        return plots.AbsenceDisplay.from_absence(absentia.inspection.absence(request.data, request.y))
-    return _OTHERS[kind](request)

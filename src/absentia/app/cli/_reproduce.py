@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import absentia
 from absentia.app._exit_codes import explain_kept
-from absentia.app._progress import TrialProgress, show_trials
-from absentia.app._terminal import escape_text, out, say, say_paths
+from absentia.app._terminal import TrialProgress, escape_text, out, say, say_paths, show_trials
 from absentia.app.cli._flags import (
-    MAX_PROCESSES,
     Force,
+    Jobs,
     OptionalInteger,
     Retry,
     Switch,
     check_folder,
-    check_number,
     check_replaced,
     make_table,
+    within,
 )
 
 # isort: split
@@ -38,10 +37,10 @@ def reproduce(
     /,
     *,
     quick: Switch = False,
-    repeats: OptionalInteger = None,
+    repeats: Annotated[OptionalInteger, Parameter(validator=within("--repeats", 1, 10_000))] = None,
     output: Annotated[Path, Parameter(alias="-o")] = Path("reproduced"),
     pages: Path | None = None,
-    jobs: Annotated[OptionalInteger, Parameter(alias="-j")] = None,
+    jobs: Annotated[Jobs, Parameter(help="Processes; by default one for each core.")] = None,
     retry: Retry = False,
     force: Force = False,
     list_all: Annotated[Switch, Parameter(name="--list")] = False,
@@ -65,8 +64,6 @@ def reproduce(
         Folder for records and pages; the same command goes on in it.
     pages
         Store the records in this folder and make all its pages again from its records.
-    jobs
-        Processes; by default one for each core.
     list_all
         List what can be reproduced, and do nothing else.
     """
@@ -74,8 +71,6 @@ def reproduce(
         return out.print(_make_list(pages))
     if name is None and pages is None:
         raise ValueError("a NAME, or --list, is wanted; see absentia reproduce --help")
-    check_number("--repeats", repeats, 1, 10_000)
-    check_number("--jobs", jobs, 1, MAX_PROCESSES)
     check_folder(output)
     for experiment in _select_experiments(name):
         if not (output / "trials").is_dir():  # with records in it, what lies beside them is ours

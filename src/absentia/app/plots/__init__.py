@@ -17,11 +17,13 @@ from absentia.app.plots._data import (
 )
 from absentia.app.plots._models import (
     CalibrationDisplay,
+    ComparisonDisplay,
     ContributionDisplay,
     CoverageDisplay,
+    CriticalDifferenceDisplay,
     ImportanceDisplay,
+    LearningCurveDisplay,
     PlanDisplay,
     SurvivalDisplay,
     WeightDisplay,
 )
-from absentia.app.plots._results import ComparisonDisplay, CriticalDifferenceDisplay, LearningCurveDisplay

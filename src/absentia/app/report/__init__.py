@@ -3,20 +3,9 @@ kernels or of one matrix, a classification (which views count, how often it is r
 baselines), numbers (how much is explained, predicted against true), survival (how well risks are
 ordered, curves by predicted risk), or a comparison of many methods (which one to take, and how surely).
 
-A page is a list of sections. Each is a function of the report's plain data (:class:`CompletionReport`,
-:class:`MatrixReport`, :class:`ClassificationReport`, :class:`RegressionReport`, :class:`SurvivalReport`, or
-the results of a comparison); none knows of estimators.
+A page is a list of sections. Each is a function of the report's plain data (``ClassificationReport``, say,
+or the results of a comparison); none knows of estimators.  A module has one kind of page, and is loaded
+where one is made.
 """
 
-from absentia.app.report._classification import ClassificationReport, render_classification
-from absentia.app.report._comparison import render_comparison
-from absentia.app.report._completion import (
-    CompletionReport,
-    MatrixReport,
-    describe_intervals,
-    render_completion,
-    render_matrix,
-)
 from absentia.app.report._page import save
-from absentia.app.report._regression import RegressionReport, render_numbers
-from absentia.app.report._survival import SurvivalReport, render_survival

@@ -320,10 +320,7 @@ def pattern_cell(present: Sequence[bool]) -> Cell:
         look = (0.357 * pitch, "on") if here else (0.304 * pitch, "off")
         dots.append(fill('<circle cx="{}" cy="{}" r="{}" class="{}"/>', x, y, *look))
     size, label = (pitch * min(n, across), pitch * -(-n // across)), f"{sum(present)} of {n} views"
-    template = (
-        '<svg class="dots" role="img" aria-label="{}" width="{}" height="{}" viewBox="0 0 {} {}">{}</svg>'
-    )
-    return Cell(fill(template, label, *size, *size, dots), value=str(sum(present)))
+    return Cell(draw("dots", label, *size, *size, dots), value=str(sum(present)))
 
 
 def make_bar_table(
@@ -385,11 +382,7 @@ def make_scrollable(content: Markup, label: str) -> Markup:
 
 def draw_swatch(line_class: str) -> Markup:
     """A short piece of a line, for the key of a chart."""
-    template = (
-        '<svg class="swatch {}" aria-hidden="true" width="30" height="10" viewBox="0 0 30 10">'
-        '<path class="{}" d="M1 5H29"/></svg>'
-    )
-    return fill(template, line_class.split()[0], line_class.split()[-1])
+    return draw("swatch", line_class.split()[0], line_class.split()[-1])
 
 
 def swatch_cell(line_class: str, name: str) -> Cell:
@@ -428,6 +421,11 @@ def get_words(place: str, **values: object) -> str:
     return str(_load_words()[page][section][part]).format(**values)
 
 
+def draw(piece: str, *values: object) -> Markup:
+    """A piece of HTML or SVG by its name, filled with `values`."""
+    return fill(_load_words()["html"]["pieces"][piece], *values)
+
+
 def get_paragraphs(place: str, **values: object) -> dict[str, str]:
     """All that is said at a place, ``classification.reading``, by its heading."""
     page, section = place.split(".")
@@ -442,12 +440,15 @@ def make_section(
     css: str | None = None,
     **values: object,
 ) -> Section:
-    """The section at a place, ``classification.next``: title, heading, lead if none is given, and note."""
+    """The section at a place, ``classification.next``: title, heading, lead if none is given, key, note."""
     page, name = place.split(".")
     said = _load_words()[page][name]
     lead = said.get("lead", "").format(**values) if lead is None else lead
-    notes = [note(said["note"].format(**values))] if "note" in said else []
-    return Section(name, said["title"], said.get("heading", said["title"]), lead, [*blocks, *notes], css)
+    if "key" in said:
+        blocks = [fill('<p class="legend">{}</p>', Markup(said["key"].format(**values))), *blocks]
+    if "note" in said:
+        blocks = [*blocks, note(said["note"].format(**values))]
+    return Section(name, said["title"], said.get("heading", said["title"]), lead, blocks, css)
 
 
 def render_page(

@@ -33,7 +33,6 @@ import numpy as np
 from absentia.core import Array, copy_with, serializable
 from absentia.data import KernelViews, Presence, Views
 from absentia.kernels import CombineKernels, ViewKernels
-from absentia.methods.completion import CVKT
 from absentia.methods.learning import KernelLogistic, SurvivalModel, to_probabilities
 from absentia.methods.prediction._absent import AbsentClassifier
 from absentia.methods.prediction._auto import MAX_VIEWS, WeightedMembers
@@ -229,6 +228,8 @@ def _weigh_patterns(model: Any, score: Callable[[KernelViews], Array]) -> Patter
     kernels = model._kernels
     _check_features(model)
     completer, train = kernels.completer_, kernels.view_kernels_._train
+    from absentia.methods.completion import CVKT
+
     if not isinstance(completer, CVKT) or completer.solver == "descent" or not completer._keep:
         raise ValueError(
             f"{completer!r} compares new samples with training samples; take CVKT, completer=None or "

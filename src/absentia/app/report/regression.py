@@ -36,17 +36,10 @@ from absentia.app.report._sections import (
     make_reading_section,
 )
 from absentia.core import Array
-from absentia.core.svg import Frame, Markup, element, fill, round_ticks, widen
+from absentia.core.svg import Frame, Markup, element, round_ticks, widen
 from absentia.experiment import numbers as regression
 
 _MAX_DOTS = 1500
-_SCATTER_KEY = (
-    '<p class="legend"><span><svg aria-hidden="true" width="12" height="12" viewBox="0 0 12 12">'
-    '<circle cx="6" cy="6" r="4.5" fill="var(--c0)" fill-opacity=".55"></circle></svg>'
-    'has every view ({})</span><span><svg aria-hidden="true" width="12" height="12" viewBox="0 0 12 12">'
-    '<circle cx="6" cy="6" r="4.5" fill="none" stroke="var(--c1)" stroke-width="1.3"></circle></svg>'
-    "lacks some ({})</span></p>"
-)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -143,15 +136,13 @@ def _make_scatter_section(data: RegressionReport) -> Section:
     complete = data.observed.all(axis=1)
     every = math.ceil(data.n_samples / _MAX_DOTS)
     shown = np.arange(data.n_samples) % every == 0
-    blocks = [
-        fill(_SCATTER_KEY, int((shown & complete).sum()), int((shown & ~complete).sum())),
-        make_scrollable(_draw_scatter(data, shown), "Predicted against true"),
-    ]
+    blocks = [make_scrollable(_draw_scatter(data, shown), "Predicted against true")]
     if every > 1:
         left_out = data.n_samples - int(shown.sum())
         words = f"{left_out} of {data.n_samples} samples are not drawn: one of every {every} is."
         blocks.append(note(words))
-    return make_section("regression.scatter", blocks, method=data.method)
+    counts = {"n_complete": (shown & complete).sum(), "n_incomplete": (shown & ~complete).sum()}
+    return make_section("regression.scatter", blocks, method=data.method, **counts)
 
 
 def _draw_scatter(data: RegressionReport, shown: Array) -> Markup:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, astuple, replace
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from rich.table import Table
 
 import absentia
 from absentia import files
 from absentia.app._exit_codes import explain_kept
-from absentia.app._progress import TrialProgress, show_trials
 from absentia.app._terminal import (
+    TrialProgress,
     collect_warnings,
     escape_text,
     format_command,
@@ -23,17 +25,35 @@ from absentia.app._terminal import (
     say,
     say_json,
     say_paths,
+    show_trials,
 )
-from absentia.app.cli._compare import PAGE, TABLE, AdjustOptions, CompareOptions
 from absentia.app.cli._data import open_costs, read_training
 from absentia.app.cli._flags import ReadOptions, ViewKernelOptions, flag_words, make_table
-from absentia.app.comparison import Comparison, make_design
-from absentia.core import format_seconds
-from absentia.experiment.comparison import Study, TaskData, draw_compared, make_task_data
-from absentia.experiment.engine import Pool, Trial
+from absentia.app.cli._verbs import DIGITS_FILE, PAGE, TABLE, AdjustOptions, CompareOptions
+from absentia.app.comparison import Comparison, count_jobs, make_design
+from absentia.core import format_seconds, warn
+from absentia.data import AbsenceWarning
+from absentia.experiment.comparison import (
+    Design,
+    Study,
+    TaskData,
+    draw_compared,
+    make_task_data,
+    open_study,
+)
+from absentia.experiment.engine import Pool, Trial, parse_shard, shard_of
 from absentia.experiment.pattern_mix import MixScores, PatternMix, make_mix
+from absentia.experiment.results import Metric
 from absentia.files import file_errors, parse_bytes, write_atomically
 from absentia.tasks import CLASSIFICATION, MULTILABEL, REGRESSION, SURVIVAL
+
+#: Of ``absentia demo``: some of every kind, quick enough to be tried ten times in a minute.
+_DEMO_METHODS = (
+    *("average", "complete-cases", "mean-svm", "linear", "fusion", "forest"),
+    *("mkl", "amkl-convex", "amkl-penalized", "knn-svm", "cvkt-svm", "cvkt-linear"),
+)
+_DEMO_COMPLETERS = ("mean", "zero", "knn", "cvkt")
+_DEMO_REPEATS = 2
 
 
 def make_study(
@@ -46,7 +66,6 @@ def make_study(
     adjustment: AdjustOptions = AdjustOptions(),  # noqa: B008 - it is frozen
 ) -> tuple[Study, Sequence[str]]:
     """The study that the options ask for, and what is to be said of the data."""
-    kernels.check_names()
     limit = options.memory_limit
     memory = None if limit is None else parse_bytes(limit, "--memory-limit")
     with collect_warnings() as remarks:
@@ -125,7 +144,41 @@ def _title(data: Path, labels: str | None) -> str:
     return f"What works best on {name}" + (f": {labels.rpartition(':')[2]}" if labels else "")
 
 
+def make_demo_study(n_samples: int, absent: float, seed: int, folder: Path) -> Study:
+    """The digits with a share of their views hidden, and methods to compare on them."""
+    views, y = absentia.datasets.load_digit_views(n_samples=n_samples, return_X_y=True)
+    views = views.hide(absentia.missingness.mcar(views, absent, random_state=seed))
+    flags = ("--n-samples", n_samples, "--absent", absent, "--seed", seed)
+    design = Design(
+        _DEMO_METHODS,
+        repeats=_DEMO_REPEATS,
+        seed=seed,
+        completers=_DEMO_COMPLETERS,
+        title=f"Handwritten digits in six views, {absent:.0%} of them hidden",
+        call=shlex.join([str(folder / DIGITS_FILE), "--labels", "digit"]),
+        command=shlex.join(["absentia", "demo", "-o", str(folder), *map(str, flags)]),
+    )
+    return Study(make_task_data(views, y), design, folder)
+
+
 # ----------------------------------------------------------------------------------------------- running
+
+
+def make_pool(study: Study, jobs: int | None = None, dask: str | None = None) -> Pool:
+    """Processes of their own for trials."""
+    return Pool(count_jobs(jobs, study.data.data), dask, apart=True)
+
+
+def run_shard(folder: Path, shard: str, jobs: int | None, dask: str | None, retry: bool) -> None:
+    """Run one part of the trials of a folder, and say what is left."""
+    number, count = parse_shard(shard)
+    study = open_study(folder)
+    run_trials(study, make_pool(study, jobs, dask), retry, shard_of(study.trials, number, count))
+    left = len(study.outstanding().todo)
+    if left:
+        say(f"{left} of {len(study.trials)} trials are left to other shards")
+    else:
+        say(f"all {len(study.trials)} trials are done; next:  {format_command('report', folder)}")
 
 
 def run_trials(
@@ -212,13 +265,11 @@ def write_results(
     study: Study, json: bool = False, mix: PatternMix | None = None, cite: bool = False
 ) -> None:
     """The page and the table, and what they say; under another mix of patterns too."""
-    from absentia.app import report
-
     comparison, weighted = Comparison(study), None if mix is None else study.weigh_patterns(mix)
     comparison.results = results = replace(comparison.results, weighted=weighted)
     page, table = study.folder / PAGE, study.folder / TABLE
     content = comparison.table().to_csv().encode()
-    report.save(report.render_comparison(results), page)
+    comparison.report(page)
     write_atomically(table, lambda file: file.write(content))
     if json:
         return say_json(_as_json(comparison))
@@ -241,6 +292,24 @@ def write_results(
         methods = [study.data.task.find(name).make() for name in study.design.methods]
         out.file.write(absentia.cite(*methods))
     return None
+
+
+def report_folder(folder: Path, patterns: Path | None, source: ReadOptions, json: bool) -> None:
+    """The page and the table of a folder again, of whatever trials are done."""
+    study = open_study(folder)
+    mix = read_mix(patterns, source, study)
+    left = study.outstanding()
+    if not left.reused and study.records.hashes():
+        raise ValueError(
+            f"{folder}: its records are all of other data, folds or versions than the design asks for; the "
+            f"page is left as it is: run the trials again with absentia work {folder}"
+        )
+    for path, why in study.records.damaged.items():
+        damage = f"{path}: is no whole record and is left out ({why})"
+        warn(f"{damage}; absentia work {folder} makes it again", AbsenceWarning)
+    if left.todo and not json:
+        say(escape_text(left.sentence))
+    write_results(study, json, mix)
 
 
 def _as_json(comparison: Comparison) -> dict[str, Any]:
@@ -274,47 +343,50 @@ def _as_json(comparison: Comparison) -> dict[str, Any]:
 
 def _mix_table(weighted: MixScores) -> Table:
     """What to expect of each method in another mix of patterns."""
-    here = f"{weighted.metric.name} here, folds together"
-    table = make_table("method", here, "expected", "95% interval", "change")
     metric = weighted.metric
+    here = f"{metric.name} here, folds together"
+    table = make_table("method", here, "expected", "95% interval", "change")
     for row in weighted.scores:
         value, low, high = map(metric.format, row.expected)
-        change = f"{100 * row.change.value:+.1f}" if metric.share else f"{row.change.value:+.3g}"
-        table.add_row(escape_text(row.method), metric.format(row.here), value, f"{low} to {high}", change)
+        cells = (metric.format(row.here), value, f"{low} to {high}", _format_gain(metric, row.change.value))
+        table.add_row(escape_text(row.method), *cells)
     return table
 
 
 def _ranking_table(comparison: Comparison) -> Table:
     """The table, as far as it fits a terminal."""
-    results, words = comparison.results, comparison.results.metric.format
-    table = make_table()
-    simplest = f"to {results.recommendation.simplest}"
-    heads = ("method", results.metric.name, "95% interval", simplest, "p (Holm)", "expected", "CPU s")
-    for name in heads:
-        table.add_column(name, justify="left" if name == "method" else "right", no_wrap=True)
+    results, metric = comparison.results, comparison.results.metric
+    gain = partial(_format_gain, metric)
+    columns: dict[str, tuple[str, Callable[[float], str]]] = {
+        metric.name: (metric.name, metric.format),
+        "95% interval": (f"{metric.name} low", metric.format),
+        f"to {results.recommendation.simplest}": ("difference", gain),
+        "p (Holm)": ("p (Holm)", "{:.3f}".format),
+        "expected": ("expected", gain),
+        "CPU s": ("CPU seconds", "{:.2f}".format),
+    }
+    table = make_table("method")
+    for heading in columns:
+        table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("remark", overflow="ellipsis", no_wrap=True)
-    differences = {difference.method: difference for difference in results.differences}
-    expectations = {one.method: one for one in results.expectations}
-    for row in results.rows:
-        score, other = row.scores.get(results.metric.name), differences.get(row.method)
-        expected = expectations.get(row.method)
-        form = "{:+.1f}" if results.metric.share else "{:+.3g}"
-        factor = 100 if results.metric.share else 1
-        table.add_row(
-            escape_text(row.method),
-            words(score.value) if score else "-",
-            f"{words(score.low)} to {words(score.high)}" if score and isfinite(score.low) else "-",
-            form.format(factor * other.mean) if other else "-",
-            f"{other.adjusted:.3f}" if other else "-",
-            form.format(factor * expected.mean) if expected else "-",
-            "-" if row.cpu is None else f"{row.cpu:.2f}",
-            escape_text(_remark(row))[:60],
-        )
+    for method, row in comparison.table().iterrows():
+        cells = {
+            heading: form(row[name]) if pd.notna(row[name]) and isfinite(row[name]) else "-"
+            for heading, (name, form) in columns.items()
+        }
+        if cells["95% interval"] != "-":
+            cells["95% interval"] += f" to {metric.format(row[f'{metric.name} high'])}"
+        table.add_row(escape_text(str(method)), *cells.values(), escape_text(_remark(row))[:60])
     return table
 
 
-def _remark(row: Any) -> str:
-    if row.left_out:
-        return f"not tried: {row.left_out}"
-    failed = f"{row.failed} of {row.wanted} failed: {row.errors[0]}" if row.failed else ""
-    return failed or ("baseline" if row.baseline else "")
+def _format_gain(metric: Metric, value: float) -> str:
+    """A difference with its sign, of shares in points."""
+    return f"{100 * value:+.1f}" if metric.share else f"{value:+.3g}"
+
+
+def _remark(row: pd.Series) -> str:
+    """Why a method was not tried, or what went wrong."""
+    if row["failed"]:
+        return f"{row['failed']} of {row['wanted']} failed: {row['remark']}"
+    return f"not tried: {row['remark']}" if row["remark"] else "baseline" if row["baseline"] else ""

@@ -1,5 +1,7 @@
 """The pages about completed kernels, or one matrix: what was absent, what was filled in, and how well."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from absentia.app.report._drawing import LEGEND, MAX_SIDE, average_blocks, draw_panel
 from absentia.app.report._page import (
     BAR,
     DASH,
@@ -26,14 +27,23 @@ from absentia.app.report._page import (
     get_paragraphs,
     get_words,
     heading,
+    make_method_table,
     make_section,
     make_table,
     name_cell,
     note,
     render_page,
     sentences,
+    shorten,
+    wilson_interval,
 )
-from absentia.app.report._sections import make_presence_section, make_reading_section
+from absentia.app.report._sections import (
+    MAX_SIDE,
+    average_blocks,
+    draw_panel,
+    make_presence_section,
+    make_reading_section,
+)
 from absentia.core import Array
 from absentia.core.svg import Markup, fill
 from absentia.data import KernelViews
@@ -43,13 +53,7 @@ from absentia.experiment import Quality
 if TYPE_CHECKING:
     import pandas
 
-from typing import TYPE_CHECKING
-
-from absentia.app.report._page import make_method_table, shorten, wilson_interval
-from absentia.methods.matrix import HeldOut
-
-if TYPE_CHECKING:
-    import pandas
+    from absentia.methods.matrix import HeldOut
 
 _FEW = 10  # hidden cells or entries below which a number says little
 _MIN_SIDE = 64  # pixels of a map, however many there are
@@ -85,7 +89,7 @@ class CompletionReport:
     warnings: Sequence[str] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
     quality: Quality | None = None
-    intervals: "pandas.DataFrame | None" = None
+    intervals: pandas.DataFrame | None = None
 
     @property
     def names(self) -> Sequence[str]:
@@ -225,7 +229,7 @@ def _make_view_errors(quality: Quality, order: Sequence[str], chosen: str) -> li
 # ----------------------------------------------------------------------------------------------- intervals
 
 
-def describe_intervals(table: "pandas.DataFrame | None") -> list[str]:
+def describe_intervals(table: pandas.DataFrame | None) -> list[str]:
     """A sentence for each view, or of a matrix: how far completed values may be off, and what is reached.
 
     `table` is that of ``CompletionIntervals``; of kernels, values with observed samples are told.
@@ -251,7 +255,7 @@ def describe_intervals(table: "pandas.DataFrame | None") -> list[str]:
     return sentences
 
 
-def _make_interval_section(measured: "pandas.DataFrame | None") -> Section | None:
+def _make_interval_section(measured: pandas.DataFrame | None) -> Section | None:
     """How wide intervals of completed values have to be, and how many hidden values were inside."""
     if measured is None or measured.empty:
         return None
@@ -302,7 +306,7 @@ def _make_kernels_section(data: CompletionReport) -> Section:
         words += f" Each pixel averages {block} × {block} samples."
     groups = [order[i : i + block] for i in range(0, len(order), block)]
     views = [_draw_view(data, v, groups) for v in range(data.n_views)]
-    return make_section("completion.kernels", [LEGEND, note(words), *views], css="maps")
+    return make_section("completion.kernels", [note(words), *views], css="maps")
 
 
 def _draw_view(data: CompletionReport, v: int, groups: Sequence[Array]) -> Markup:
@@ -382,7 +386,7 @@ class MatrixReport:
     after: Array
     std: Array
     held_out: HeldOut | None = None
-    intervals: "pandas.DataFrame | None" = None
+    intervals: pandas.DataFrame | None = None
     warnings: Sequence[str] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
 
@@ -544,4 +548,4 @@ def _make_matrix_section(data: MatrixReport) -> Section:
         r, c = format_count(blocks[0], "row"), format_count(blocks[1], "column")
         averaged = f" Each pixel averages {r} × {c}."
     panels = [draw_panel("", "the matrix", drawn) for drawn in (maps, deviations)]
-    return make_section("matrix.matrix", [LEGEND, *panels], css="maps", averaged=averaged)
+    return make_section("matrix.matrix", panels, css="maps", averaged=averaged)

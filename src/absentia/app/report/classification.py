@@ -17,7 +17,6 @@ from absentia.app.report._page import (
     bar_cell,
     few_row,
     format_count,
-    format_decimal,
     format_number,
     format_p,
     format_percent,
@@ -25,6 +24,7 @@ from absentia.app.report._page import (
     get_paragraphs,
     get_words,
     heading,
+    interval_column,
     make_bar_table,
     make_method_table,
     make_section,
@@ -41,7 +41,9 @@ from absentia.app.report._sections import (
     FEW_NOTE,
     FEW_SAMPLES,
     PredictionReport,
+    describe_confusion,
     make_absence_section,
+    make_confusion_table,
     make_contribution_section,
     make_coverage_section,
     make_patterns_section,
@@ -49,15 +51,11 @@ from absentia.app.report._sections import (
     make_reading_section,
 )
 from absentia.core import Array
-from absentia.core.svg import Frame, Markup, dot, element, fill
+from absentia.core.svg import Frame, Markup, dot, element
 from absentia.data.statistics import mcnemar
 from absentia.experiment import Gain
 from absentia.tasks import balanced_accuracy
 
-_MAX_CLASSES = 60  # beyond, the confusion matrix shows the most frequent ones
-_NAME, _HEAD = 40, 18  # characters of a class's name in rows and above columns
-_ROOMY = 12  # classes up to which shares stand in the cells too
-_UPRIGHT = 70  # characters of all heads above which these stand upright
 _N_BINS = 10
 _MAX_MISTAKES = 200
 _MAX_FEATURES = 10
@@ -234,52 +232,6 @@ def _make_classes_section(data: ClassificationReport) -> Section:
     return make_section("classification.classes", blocks, method=data.method)
 
 
-def make_confusion_table(counts: Array, classes: Sequence[str]) -> Markup:
-    """Counts (true classes in rows, predicted ones in columns) and shares of rows.
-
-    Of many classes the most frequent are shown. Shading grows with the root of the share, so that single
-    mistakes show.
-    """
-    sizes = counts.sum(axis=1)
-    shown = np.sort(np.argsort(-sizes, kind="stable")[:_MAX_CLASSES]).tolist()
-    roomy = len(shown) <= _ROOMY
-
-    def make_cell(i: int, j: int) -> Cell:
-        count, n = int(counts[i, j]), int(sizes[i])
-        if not count:
-            return Cell("0", css="right none" if i == j else "none")
-        words = "found" if i == j else f"taken for {shorten(classes[j], _NAME)}"
-        title = f"{format_number(count)} of {format_number(n)} {shorten(classes[i], _NAME)} {words}"
-        small = format_percent(count, n) if roomy else ""
-        style = f"--share:{60 * (count / n) ** 0.5:.1f}%"
-        return Cell(
-            format_number(count), small=small, title=title, css="right" if i == j else "", style=style
-        )
-
-    heads = [shorten(classes[c], _HEAD) for c in shown]
-    columns: list[str | Column] = ["Truth", "Samples"]
-    columns += [
-        Column(fill("<span>{}</span>", head), full=classes[c], title=classes[c])
-        for head, c in zip(heads, shown, strict=True)
-    ]
-    rows = [
-        Row([name_cell(classes[i], 20), format_number(int(sizes[i])), *(make_cell(i, j) for j in shown)])
-        for i in shown
-    ]
-    upright = " upright" if len(shown) > 2 * _ROOMY or sum(map(len, heads)) > _UPRIGHT else ""
-    return make_table(
-        "Confusion matrix", columns, rows, f"confusion{upright}{'' if roomy else ' dense'}", fixed=True
-    )
-
-
-def describe_confusion(counts: Array) -> str:
-    """What figures and shades of a confusion matrix are, and which classes it shows."""
-    n_classes, n_shown = len(counts), min(len(counts), _MAX_CLASSES)
-    shading = "Small figures are shares of the row; shading" if n_shown <= _ROOMY else "Shading"
-    shown = f" The {n_shown} most frequent of {n_classes} classes." if n_shown < n_classes else ""
-    return f"{shading} grows with the share of the row.{shown}"
-
-
 def _make_class_table(data: ClassificationReport) -> Markup:
     """Recall and precision with 95 % intervals, and areas under ROC curves."""
     rows = []
@@ -299,9 +251,9 @@ def _make_class_table(data: ClassificationReport) -> Markup:
         "Class",
         "Samples",
         "Recall",
-        Column("95% interval", full="Recall, 95% interval"),
+        interval_column("Recall"),
         "Precision",
-        Column("95% interval", full="Precision, 95% interval"),
+        interval_column("Precision"),
         "AUC",
         BAR,
     ]
@@ -466,7 +418,11 @@ def _make_gain_table(data: ClassificationReport, gains: Sequence[Gain]) -> Marku
         of_view = [(gain.gain, gain.changes) for gain in gains if gain.view == v]
         if of_view:
             gain, changes = np.mean(of_view, axis=0).tolist()
-            cells = [format_number(len(of_view)), _format_points(gain), f"{100 * changes:.0f}%"]
+            cells = [
+                format_number(len(of_view)),
+                format_points(100 * gain).removeprefix("+"),
+                f"{100 * changes:.0f}%",
+            ]
             rows.append((Row([name_cell(name), *cells]), gain))
     rows.sort(key=lambda row: -row[1])
     columns = ["Absent view", "Samples tried", "Mean gain, points", "Class would change"]
@@ -482,7 +438,16 @@ def _make_sample_gains(data: ClassificationReport, gains: Sequence[Gain]) -> lis
             words = (data.names[gain.view], data.classes[data.predictions[data.method][gain.sample]])
             names = [name_cell(data.get_id(gain.sample), 40), *(name_cell(word, 32) for word in words)]
             values = [f"{100 * value:.0f}%" for value in (gain.now, gain.expected)]
-            rows.append(Row([*names, *values, _format_points(gain.gain), f"{100 * gain.changes:.0f}%"]))
+            rows.append(
+                Row(
+                    [
+                        *names,
+                        *values,
+                        format_points(100 * gain.gain).removeprefix("+"),
+                        f"{100 * gain.changes:.0f}%",
+                    ]
+                )
+            )
     if not rows:
         return []
     columns: Columns = [
@@ -492,11 +457,6 @@ def _make_sample_gains(data: ClassificationReport, gains: Sequence[Gain]) -> lis
     ]
     label = "Samples that would gain most"
     return [heading(label), make_table(label, columns, rows, "mistakes candidates")]
-
-
-def _format_points(value: float) -> str:
-    text = format_decimal(100 * value, 1)
-    return text.removeprefix("−") if float(text.replace("−", "")) == 0 else text
 
 
 # ---------------------------------------------------------------------------------------------- calibration
