@@ -29,7 +29,6 @@ try:
     import cyclopts  # noqa: F401 - the command line needs both
     from rich.console import Console
     from rich.markup import escape
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 except ImportError as _import_error:
     raise SystemExit(
         "absentia: the command line needs cyclopts and rich; install them with  pip install cyclopts rich"
@@ -178,6 +177,8 @@ def _show_bar(
     The yielded function takes that line, and what is new of the bar.
     """
     if err.is_terminal:
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
         texts = [TextColumn(column) for column in columns]
         parts = (TextColumn("{task.description}"), BarColumn(), *texts, TimeElapsedColumn())
         with Progress(*parts, console=err, transient=True) as bar:
