@@ -367,15 +367,16 @@ LOOP = """
 import ctypes, os, signal, sys
 import numba, numpy as np
 from absentia import io
+from absentia.__main__ import main
 from absentia.app import _exit_codes as exit_codes
 from absentia.app.cli import _main as cli
 
-number = signal.Signals(int(sys.argv[1]))
+number, nogil = signal.Signals(int(sys.argv[1])), sys.argv[2] == "lets others run"
 signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 send = ctypes.CDLL(None)["raise"]
 send.argtypes, send.restype = [ctypes.c_int], ctypes.c_int
 
-@numba.njit(nogil=True)
+@numba.njit(nogil=nogil)
 def run(number, state):
     if number:
         send(number)
@@ -386,7 +387,7 @@ run(0, np.zeros(2))
 io.open_data = lambda *_, **__: run(int(number), np.ones(2))
 exit_codes._watchdog.seconds = 0.2
 sys.argv = ["absentia", "complete", "k.npz", "-o", "o.npz"]
-cli.main()
+cli.main() if nogil else main()
 """
 
 
@@ -398,7 +399,7 @@ cli.main()
 )
 def test_a_compiled_loop_does_not_keep_a_signal_waiting(folder, number, word):
     pytest.importorskip("numba")
-    command = [sys.executable, "-c", LOOP, str(int(number))]
+    command = [sys.executable, "-c", LOOP, str(int(number)), "lets others run"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=300)
     result = Result(done.returncode, done.stdout, done.stderr)
     one_sentence(
@@ -406,36 +407,71 @@ def test_a_compiled_loop_does_not_keep_a_signal_waiting(folder, number, word):
     )
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no second process here")
+def test_neither_does_one_that_lets_no_other_thread_run(folder):
+    pytest.importorskip("numba")
+    command = [sys.executable, "-c", LOOP, str(int(signal.SIGTERM)), "lets nobody run"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=300)
+    result = Result(done.returncode, done.stdout, done.stderr)
+    one_sentence(
+        result, -signal.SIGKILL, "SIGTERM in the middle of a long step, killed; every file is whole"
+    )
+    assert sorted(p.name for p in folder.iterdir()) == ["k.npz"]
+
+
 READ = """
-import signal
+import os, signal, sys
 from concurrent.futures import ThreadPoolExecutor
 from absentia import io
 from absentia.__main__ import main
+from absentia.app import _exit_codes as exit_codes
 
 def read():
     print("reads", flush=True)
     return open("pipe").read()
 
+def wait(path, **options):
+    if WAITS:
+        with ThreadPoolExecutor() as pool:  # which waits once more at its end
+            pool.submit(read).result()
+    else:
+        ThreadPoolExecutor().submit(read).result()
+
 signal.signal(signal.SIGTERM, signal.SIG_DFL)
-io.open_data = lambda path, **options: ThreadPoolExecutor().submit(read).result()
+io.open_data, exit_codes._watchdog.seconds = wait, 0.2
 main()
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
-@pytest.mark.slow
-def test_a_read_that_blocks_does_not_keep_a_signal_waiting(folder):
+@pytest.mark.parametrize(
+    "waits", [pytest.param(False, marks=pytest.mark.slow), pytest.param(True, marks=pytest.mark.slow)]
+)
+def test_a_read_that_blocks_does_not_keep_a_signal_waiting(folder, waits):
     """A named pipe that nobody writes to, read in a thread: Python waits for its threads at the end."""
     os.mkfifo(folder / "pipe")
-    command = [sys.executable, "-c", READ, "complete", "k.npz", "-o", "o.npz"]
+    code = f"WAITS = {waits}\n{READ}"
+    command = [sys.executable, "-c", code, "complete", "k.npz", "-o", "o.npz"]
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, cwd=folder, **streams) as process:
         assert process.stdout.readline() == "reads\n"
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=300)
-    result = Result(process.returncode, out, err)
-    one_sentence(result, 143, "ended by SIGTERM; every file is whole, or as it was")
+    words = "SIGTERM in the middle of a long step; " if waits else "SIGTERM; "
+    one_sentence(
+        Result(process.returncode, out, err), 143, f"ended by {words}every file is whole, or as it was"
+    )
     assert sorted(p.name for p in folder.iterdir()) == ["k.npz", "pipe"]
+
+
+@pytest.mark.slow
+def test_files_that_are_half_written_go_where_a_process_ends_in_the_middle(tmp_path):
+    code = (
+        "import sys; from absentia.files import remove_unfinished, write_atomically; import os\n"
+        "write_atomically('o.npz', lambda file: file.write(b'half') and remove_unfinished() or os._exit(5))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, timeout=300).returncode == 5
+    assert list(tmp_path.iterdir()) == []
 
 
 # ------------------------------------------------------------------------------------- these tests' own

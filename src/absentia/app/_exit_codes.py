@@ -1,18 +1,21 @@
 """How a command ends: with one sentence and an exit code, whatever happened.
 
 0 fine; 2 the call or a file is not right, or memory too small for it; 1 the machine (disk) or a defect of
-ours; 3 stopped early by Ctrl-C, with what was there written; 128 + n ended by signal n, once the step in
-compiled code that runs (a decomposition, say) is over.
+ours; 3 stopped early by Ctrl-C, with what was there written; 128 + n ended by signal n, which takes seconds
+at most (then n is 9 if nothing less helps).
 """
 
 import errno
 import os
 import signal
+import socket
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from types import FrameType
 
 from absentia.app._terminal import err, escape_text
@@ -54,8 +57,116 @@ def _describe_files() -> str:
 # ------------------------------------------------------------------------------------------- signals
 
 
+_ANSWERED = b"\0"  # no signal has this number
+
+
+class _SignalWatchdog:
+    """Ends a process that a signal has not reached after some seconds, as in the middle of a long product.
+
+    Python's own handlers wait until such a step is over.  Signals are also written to a socket, though, and
+    there a thread hears of them at once.  Some steps let no thread of Python run, as SciPy's decompositions
+    do: in a process that is all a command's own (`guarded`), another process hears of signals first, and
+    kills this one if the thread has not ended it.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 5.0
+        self.guarded = False
+        self._ours: socket.socket | None = None
+        self._previous = -1
+
+    def begin(self) -> None:
+        """Listen from now on; only in the main thread."""
+        self._ours, theirs = socket.socketpair()
+        self._ours.setblocking(False)
+        if self.guarded:
+            theirs = self._begin_guard(theirs)
+        self._previous = signal.set_wakeup_fd(self._ours.fileno(), warn_on_full_buffer=False)
+        listen = partial(_listen, theirs, self.seconds, _give_up)
+        threading.Thread(target=listen, daemon=True).start()
+
+    def answered(self) -> None:
+        """A signal has come where it can be answered."""
+        if self._ours is not None:
+            with suppress(OSError):
+                self._ours.send(_ANSWERED)
+
+    def end(self) -> None:
+        """Listen no longer."""
+        if self._ours is not None:
+            signal.set_wakeup_fd(self._previous)
+            self._ours.close()
+            self._ours = None
+
+    def _begin_guard(self, theirs: socket.socket) -> socket.socket:
+        """A process that passes on what is written to `theirs`; where that comes out."""
+        assert self._ours is not None
+        process = os.getpid()
+        end, passed_on = socket.socketpair()
+        if os.fork():
+            theirs.close()
+            passed_on.close()
+            return end
+        for one in (self._ours, end):
+            one.close()
+        for number in (signal.SIGINT, *_END_SIGNALS):
+            signal.signal(number, signal.SIG_IGN)
+        try:
+            kill = partial(_kill, process)
+            _listen(theirs, 2 * self.seconds, kill, passed_on.send)
+        finally:
+            os._exit(0)
+
+
+def _listen(
+    source: socket.socket,
+    seconds: float,
+    give_up: Callable[[int], None],
+    pass_on: Callable[[bytes], object] = lambda _: None,
+) -> None:
+    """Read numbers of signals; give up on one that is not said to be heard in time."""
+    number, deadline = 0, 0.0
+    with suppress(OSError, ValueError), source:
+        while True:
+            source.settimeout(max(deadline - time.monotonic(), 0.001) if number else None)
+            try:
+                came = source.recv(1)
+            except TimeoutError:
+                give_up(number)
+                return
+            if not came:
+                return
+            pass_on(came)
+            if came == _ANSWERED:
+                number = 0
+            elif not number and came[0] in (signal.SIGINT, *_END_SIGNALS):
+                number, deadline = came[0], time.monotonic() + seconds
+
+
 def _end_words(number: int) -> str:
     return "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
+
+
+def _give_up(number: int) -> None:
+    """End this process where it is; files that are half written go."""
+    if "absentia.files" in sys.modules:
+        from absentia.files import remove_unfinished
+
+        remove_unfinished()
+    words = f"{_end_words(number)} in the middle of a long step; {_describe_files()}"
+    os.write(2, f"absentia: {words}\n".encode())
+    os._exit(128 + number)
+
+
+def _kill(process: int, number: int) -> None:
+    """End a process that nothing else ends; it does not say what it has written, but wrote whole files."""
+    words = f"{_end_words(number)} in the middle of a long step, killed; every file is whole or as it was"
+    with suppress(OSError):
+        os.write(2, f"absentia: {words}\n".encode())
+    os.kill(process, signal.SIGKILL)
+
+
+_watchdog = _SignalWatchdog()
 
 
 @contextmanager
@@ -69,6 +180,7 @@ def handle_signals() -> Iterator[None]:
         return
     asked = [number for number in _END_SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
     previous = {number: signal.getsignal(number) for number in (signal.SIGINT, *asked)}
+    _watchdog.begin()
 
     def end(number: int, frame: FrameType | None) -> None:
         for one in asked:
@@ -80,6 +192,7 @@ def handle_signals() -> Iterator[None]:
     try:
         yield
     finally:
+        _watchdog.end()
         for number, handler in previous.items():
             if handler is not None:  # None: it was not installed from Python
                 signal.signal(number, handler)
@@ -90,6 +203,11 @@ def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
     """Inside, the first Ctrl-C only makes the yielded function return True; the second interrupts."""
     interrupts = 0
 
+    def is_stopped() -> bool:
+        if interrupts:
+            _watchdog.answered()
+        return interrupts > 0
+
     def handler(number: int, frame: FrameType | None) -> None:
         nonlocal interrupts
         interrupts += 1
@@ -99,7 +217,7 @@ def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
 
     previous = signal.signal(signal.SIGINT, handler)
     try:
-        yield lambda: interrupts > 0
+        yield is_stopped
     finally:
         signal.signal(signal.SIGINT, previous)
 
@@ -153,6 +271,7 @@ def _system(error: OSError) -> tuple[int, str]:
 
 def report_error(error: BaseException) -> int:
     """Say what happened and give the exit code; never fails itself."""
+    _watchdog.answered()
     _ignore_signals()
     with suppress(Exception):
         _silence_broken_streams()
@@ -167,6 +286,7 @@ def report_error(error: BaseException) -> int:
 
 def run_process(command: Callable[[], None]) -> None:
     """Run a command as all that this process does: after a signal it ends, whatever its threads do."""
+    _watchdog.guarded = hasattr(os, "fork")
     try:
         command()
     except SystemExit as leaving:

@@ -3,7 +3,15 @@
 from absentia.core import parse_bytes
 from absentia.files._annotated import read_mudata, write_mudata
 from absentia.files._archive import read_arrays, write_arrays
-from absentia.files._base import FileError, LoadedData, Options, file_errors, one_line, write_atomically
+from absentia.files._base import (
+    FileError,
+    LoadedData,
+    Options,
+    file_errors,
+    one_line,
+    remove_unfinished,
+    write_atomically,
+)
 from absentia.files._chunks import open_table
 from absentia.files._columns import csv_rows
 from absentia.files._frames import parse_groups

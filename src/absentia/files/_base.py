@@ -157,6 +157,7 @@ def path_exists(path: PathLike) -> bool:
 # --------------------------------------------------------------------------------------------- writing
 
 _DAY = 86_400.0
+_unfinished: set[Path] = set()  # temporary files that this process writes
 
 
 def write_atomically(path: PathLike, save: Callable[[BinaryIO], Any]) -> Path:
@@ -179,6 +180,7 @@ def write_atomically(path: PathLike, save: Callable[[BinaryIO], Any]) -> Path:
         place, replaced = _resolve_target(path)
         _remove_stale(place)
         temporary = place.with_name(f"{_temporary_prefix(place)}{secrets.token_hex(8)}.part")
+        _unfinished.add(temporary)
         try:
             with open(temporary, "wb", opener=lambda name, _: _create(name, replaced)) as file:
                 save(file)
@@ -188,10 +190,19 @@ def write_atomically(path: PathLike, save: Callable[[BinaryIO], Any]) -> Path:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
+        finally:
+            _unfinished.discard(temporary)
         _flush_folder(place.parent)
     except OSError as error:
         raise FileError(f"{path}: cannot be written ({_explain_os_error(error)})") from error
     return path
+
+
+def remove_unfinished() -> None:
+    """Remove what this process is writing, which goes no further: it is about to end where it is."""
+    for temporary in list(_unfinished):
+        with suppress(OSError):
+            temporary.unlink()
 
 
 def _resolve_target(path: Path) -> tuple[Path, os.stat_result | None]:
