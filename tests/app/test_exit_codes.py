@@ -132,7 +132,7 @@ def test_memory_that_a_limit_withholds_is_said_to_be_missing(folder):
         "def read(path, **options):\n"
         "    held = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
         "    resource.setrlimit(resource.RLIMIT_AS, (held + 2**28, resource.RLIM_INFINITY))\n"
-        "    return io.Opened(io.from_arrays({'view_a': np.random.default_rng(0).normal(size=(12000, 2))}))\n"
+        "    return io.LoadedData(io.from_arrays({'view_a': np.random.default_rng(0).normal(size=(12000, 2))}))\n"
         "io.open_data = read; cli.main(sys.argv[1:])"
     )
     command = [sys.executable, "-c", code, "complete", "k.npz", "-o", "o.npz", "--method", "mean"]
