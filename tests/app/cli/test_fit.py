@@ -183,7 +183,7 @@ def test_empty_labels_and_samples_without_views_are_counted_and_left_out(folder,
     assert "90 samples" in result.stdout
     page = (tmp_path / "m.html").read_text()
     assert "7 of 100 samples without a label" in page
-    for section in ("classes", "confusion", "roc", "mistakes", "contribution"):
+    for section in ("classes", "confusion", "mistakes", "contribution"):
         assert f'id="{section}"' in page
     assert "3 of 100 samples with a label but without any view" in page
 
