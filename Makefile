@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# compiled modules are kept: every worker and every command that tests run would compile them again
+unexport PYTHONDONTWRITEBYTECODE
 
 # processes that tests run on; each keeps to one BLAS thread unless told otherwise
 PROCESSES ?= 2

@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, settings
 from absentia import ViewKernels, datasets, missingness
 from absentia.app import _exit_codes, _terminal
 from absentia.core import _estimator
+from absentia.methods.learning import _held_out
 from absentia.testing._tools import add_noise, random_kernels, random_problem  # noqa: F401
 
 # where NumPy was there before this file, the variables came too late
@@ -86,6 +87,15 @@ def data_folder():
 @pytest.fixture(scope="session")
 def mfeat(data_folder):
     return datasets.load_benchmark("mfeat", data_folder)
+
+
+@pytest.fixture(scope="module")
+def few_strengths():
+    """Two strengths in two folds, where C is selected in this process: for files that are about pages and commands."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_held_out, "_GRID", (1.0, 10.0))
+        patch.setattr(_held_out, "_FOLDS", 2)
+        yield
 
 
 @pytest.fixture

@@ -236,6 +236,7 @@ def test_ranks_are_those_of_nemenyi():
     assert f"d ({wanted.ranks[3]:.2f})" in words
 
 
+@pytest.mark.usefixtures("few_strengths")
 def test_comparison_and_learning_curve(cohort):
     views, y = cohort
     found = absentia.compare(

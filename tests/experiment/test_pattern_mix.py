@@ -10,6 +10,7 @@ from absentia.experiment.pattern_mix import JudgedSamples, PatternMix, make_mix,
 from absentia.tasks import CLASSIFICATION, REGRESSION, TASKS, Classification
 from helpers.comparison_problems import made_views, targets
 
+pytestmark = pytest.mark.usefixtures("few_strengths")
 NAMES = ("a", "b")
 ALL, ONLY_A, ONLY_B = (True, True), (True, False), (False, True)
 ACCURACY = CLASSIFICATION.metrics[1]
@@ -162,7 +163,7 @@ def test_patterns_that_nobody_had_are_named(compared):
 def test_scores_of_pairs_are_refused_and_those_of_probabilities_replaced():
     views, factors = made_views(40, rate=0.3)
     found = compare(
-        views, targets("classes", factors), methods=["linear"], repeats=1, cv=2, n_jobs=1, score="auc"
+        views, targets("classes", factors), methods=["average"], repeats=1, cv=2, n_jobs=1, score="auc"
     )
     weighted = found.weigh_patterns(views)
     assert weighted.metric.name == "accuracy"

@@ -13,6 +13,8 @@ from absentia.experiment import cross_validate
 from absentia.experiment.comparison import make_task_data
 from absentia.tasks import CLASSIFICATION, REGRESSION, SURVIVAL
 
+pytestmark = pytest.mark.usefixtures("few_strengths")
+
 
 def make_samples(n=90, seed=0):
     """Samples that came in some order, two at a time; labels follow the features."""

@@ -94,14 +94,16 @@ COSTLY = {
     "completed kernels",
 }
 
+# completers that stand in other quick tests, and whose checks cost much
+HEAVY = {"mkmc full", "mkmc fa"}
+
 # methods whose fit is many fits, or long: `make test` runs these checks of them, `make test-all` all
 LONG = {
     *("auto", "chooser", "stacking", "mkl", "penalized", "mmaf", "completed", "completed, svm", "boosting"),
-    *("ridge, kernels", "cox, kernels", "mkmc full", "mkmc fa"),
+    *("ridge, kernels", "cox, kernels", "forest", "cox, selected", "cox, fusion"),
 }
 LEAST = {
     "permuting_samples_permutes_the_answers",
-    "renaming_classes_permutes_scores_and_probabilities",
     "the_decision_is_the_largest_weighted_probability",
     "saved_models_answer_as_before",
     "what_is_absent_is_never_read",
@@ -116,9 +118,9 @@ LEAST = {
 
 def is_slow(name, check):
     """Whether a check of a method is left to `make test-all`; `make test-portable` is about threads."""
-    if "threads" in check and name not in ("mkl", "linear"):
+    if "threads" in check and name != "mkl":
         return True
-    return name in COSTLY or (name in LONG and check not in LEAST and "threads" not in check)
+    return name in COSTLY | HEAVY or (name in LONG and check not in LEAST and "threads" not in check)
 
 
 # every classifier on incomplete data, on kernels or (MMAF) on features

@@ -57,6 +57,9 @@ def test_committed_records_are_of_the_trials_of_their_experiment(name, tmp_path)
     assert {Trial(one).hash for one in records} <= trials
 
 
+@pytest.mark.slow_params(
+    "amkl-table1", "amkl-table1-steps", "amkl-table3", "pma-table1-fold", "pma-figure2"
+)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_cheap_trial_of_each_method_gives_its_committed_record_again(name):
     """Those that took less than a quarter of a second; a version that was not raised shows here."""

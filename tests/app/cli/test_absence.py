@@ -9,6 +9,8 @@ import pytest
 from absentia import models
 from helpers.command_line import refused, run
 
+pytestmark = pytest.mark.usefixtures("few_strengths")
+
 
 @pytest.fixture(autouse=True)
 def wide_terminal(monkeypatch):

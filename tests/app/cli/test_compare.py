@@ -12,6 +12,8 @@ from absentia import KernelViews, Views, io
 from absentia.experiment.comparison import Study, open_study
 from helpers.command_line import refused, run
 
+pytestmark = pytest.mark.usefixtures("few_strengths")
+
 QUICK = ("--methods", "average", "linear", "--repeats", 1, "--cv", 2, "--jobs", 1)
 
 

@@ -11,6 +11,7 @@ import absentia
 from absentia import Views, io
 from helpers.command_line import refused, run
 
+pytestmark = pytest.mark.usefixtures("few_strengths")
 METHODS = {  # of classes with kernels before it
     "classes": ("y", "average", "--C", "1"),
     "numbers": ("y", "linear-regression"),
@@ -229,7 +230,7 @@ def test_a_file_has_scores_in_their_own_order_and_no_labels(folder, task):
     }
 
 
-@pytest.mark.slow_params("classes")
+@pytest.mark.slow_params("classes", "numbers")
 @pytest.mark.parametrize("task", METHODS)
 def test_the_order_of_samples_and_views_decides_nothing(folder, task, tmp_path):
     views, targets = make_cohort(150, 0)

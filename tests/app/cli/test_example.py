@@ -7,6 +7,8 @@ import pytest
 
 from helpers.command_line import refused, run, run_process
 
+pytestmark = pytest.mark.usefixtures("few_strengths")
+
 
 @pytest.fixture(scope="module")
 def cohort(tmp_path_factory):

@@ -8,6 +8,8 @@ import pytest
 
 from helpers.command_line import refused, run
 
+pytestmark = pytest.mark.usefixtures("few_strengths")
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

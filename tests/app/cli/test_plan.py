@@ -10,6 +10,8 @@ from absentia import Views, inspection, io
 from helpers.command_line import refused, run, run_process
 from helpers.known_effects import planted
 
+pytestmark = pytest.mark.usefixtures("few_strengths")
+
 FIT = ("fit", "train", "--no-report", "--labels")
 PLAN = ("plan", "new", "--model", "model.absentia", "--draws", 5)
 

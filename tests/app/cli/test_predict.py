@@ -13,6 +13,8 @@ from absentia.files import read_state, write_state
 from absentia.methods.learning import KernelClassifier
 from helpers.command_line import refused, run
 
+pytestmark = pytest.mark.usefixtures("few_strengths")
+
 
 @pytest.fixture(autouse=True)
 def wide_terminal(monkeypatch):

@@ -68,7 +68,10 @@ def test_a_fold_is_learned_without_those_it_is_judged_on(task, kind, monkeypatch
     assert not set(learned) & set(spy.asked[0])
 
 
-@pytest.mark.slow_params("features-classes", "features-labels", "kernels-classes", "kernels-labels")
+@pytest.mark.slow_params(
+    *("features-classes", "features-labels", "features-survival"),
+    *("kernels-classes", "kernels-labels", "kernels-survival"),
+)
 @pytest.mark.parametrize("task", PREDICTIONS)
 @pytest.mark.parametrize("kind", ["features", "kernels"])
 def test_labels_of_the_judged_change_no_prediction(task, kind):

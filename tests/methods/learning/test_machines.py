@@ -54,6 +54,9 @@ ORDER = [
     "permuting_samples_permutes_the_answers-two steps",
     "permuting_samples_permutes_the_answers-sigmoid",
     "permuting_samples_permutes_the_answers-sigmoid, mean",
+    "threads_change_no_answer-two steps",
+    "threads_change_no_answer-sigmoid",
+    "threads_change_no_answer-sigmoid, mean",
 )
 @pytest.mark.parametrize("name", MORE)
 @pytest.mark.parametrize("check", ORDER, ids=lambda check: check.__name__)

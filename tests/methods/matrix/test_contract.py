@@ -51,6 +51,7 @@ KERNELS_ESTIMATED = {
 }
 
 
+@pytest.mark.slow_params("heldout", "rows alone", "not standardized")
 @pytest.mark.parametrize("name", list(KERNELS_ESTIMATED))
 def test_imputers_have_the_public_invariants(name):
     imputer = KERNELS_ESTIMATED[name]

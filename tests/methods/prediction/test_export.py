@@ -69,6 +69,15 @@ def fit(family, name, training, **parameters):
     return model.fit(views, targets[family])
 
 
+@pytest.mark.slow_params(  # of kernels, "zero-rbf" and the linear ones are quick
+    *(
+        "classifier-cvkt-rbf",
+        "classifier-fusion-rbf",
+        "regressor-ridge-cvkt-rbf",
+        "regressor-ridge-fusion-rbf",
+    ),
+    *("survival-cox-cvkt-rbf", "survival-cox-fusion-rbf"),
+)
 @pytest.mark.parametrize(("family", "name"), CASES, ids=[f"{f}-{n}" for f, n in CASES])
 def test_an_exported_model_predicts_the_same_and_holds_nothing_of_a_sample(
     family, name, training, tmp_path

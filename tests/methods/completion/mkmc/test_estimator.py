@@ -321,6 +321,7 @@ def test_fewer_features_spread_the_draws_more():
     assert tight < 0.5 * loose
 
 
+@pytest.mark.slow_params("fa", "full")
 @pytest.mark.parametrize("covariance", ["pca", "fa", "full"])
 def test_the_order_of_samples_and_views_chooses_no_optimum(covariance):
     """Of kernels of rank three the likelihood has several optima, and is flat around them."""
