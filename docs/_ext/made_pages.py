@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import sys
+import warnings
 from pathlib import Path
 
 import latex2mathml.converter
@@ -94,8 +95,11 @@ def visit_math(self, node):
 
 
 def set_colors(gallery_conf, file):
-    """Examples that draw by themselves have the displays' colours, which everybody tells apart."""
+    """Examples have the displays' colours, and their warnings no paths of this machine."""
     matplotlib.rcParams["axes.prop_cycle"] = matplotlib.cycler(color=COLORS)
+    warnings.formatwarning = lambda message, category, *_: (
+        f"{category.__name__}: {message}\n"
+    )  # without paths
 
 
 def skip_foreign(app, what, name, obj, skip, options):
