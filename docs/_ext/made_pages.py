@@ -112,7 +112,8 @@ def skip_foreign(app, what, name, obj, skip, options):
 def setup(app):
     # commands in pages that are run: those of this environment, without colours and moving lines
     here = str(Path(sys.executable).parent)
-    os.environ.update(COLUMNS="96", NO_COLOR="1", TERM="dumb", PATH=here + os.pathsep + os.environ["PATH"])
+    plain = {"COLUMNS": "96", "NO_COLOR": "1", "TTY_INTERACTIVE": "0"}  # notebooks set TERM
+    os.environ.update(plain, TERM="dumb", PATH=here + os.pathsep + os.environ["PATH"])
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
     app.connect("autodoc-skip-member", skip_foreign)
     app.connect("builder-inited", write_commands)
