@@ -63,6 +63,7 @@ sphinx_gallery_conf = {
     "plot_gallery": True,
     "remove_config_comments": True,
     "reset_modules": ("matplotlib", "made_pages.set_colors"),
+    "capture_repr": ("_repr_html_",),  # not of what draws: that is in the picture
 }
 warnings.filterwarnings("ignore", message=".*FigureCanvasAgg is non-interactive.*")
 
@@ -76,6 +77,7 @@ html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_extra_path = ["_made"]
 html_show_sourcelink = False
+html_sidebars = {page: [] for page in ("start/index", "reports", "benchmarks")}  # have no pages below them
 html_theme_options = {
     "show_prev_next": False,
     "navbar_align": "left",

@@ -29,5 +29,9 @@ for price in prices:
 figure, ax = plt.subplots(layout="constrained")
 ax.plot(prices, missed, "o-", label="ill, called healthy")
 ax.plot(prices, alarms, "s--", label="healthy, called ill")
-ax.set(xscale="log", xlabel="cost of missing an illness, in false alarms", ylabel=f"of {150} new samples")
+ax.set(
+    xscale="log", xlabel="cost of missing an illness, in false alarms", ylabel="mistakes on 150 new samples"
+)
+ax.set_xticks(prices, prices)
+ax.minorticks_off()
 ax.legend(frameon=False)

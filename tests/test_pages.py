@@ -1,8 +1,14 @@
-"""Every block of the README and of the docs runs as printed, in a folder with the files that it names."""
+"""Every block of the README and of the docs runs as printed, in a folder with the files that it names.
 
+What cannot run here (clusters, downloads, hours of benchmarks, files that readers have) is read: its verbs,
+flags, methods, experiments, targets of the Makefile and imports exist.
+"""
+
+import ast
 import re
 import shlex
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +18,8 @@ import scipy.io
 
 import absentia
 from absentia import ViewKernels, Views, datasets
+from absentia.app.cli import _main
+from absentia.methods.catalogue import CATALOGUE
 from helpers.command_line import run
 
 ROOT = Path(__file__).parent.parent
@@ -20,7 +28,6 @@ PAGES = [
     "README.md",
     *sorted(f"docs/{f}{p.name}" for f in FOLDERS for p in (ROOT / "docs" / f).glob("*.md")),
 ]
-NEEDS = {"docs/results.md": ["grakel", "networkx"]}
 #: Notebooks, which tests/test_notebooks.py runs.
 NOTEBOOKS = {
     page for page in PAGES if (ROOT / page).read_text(encoding="utf-8").startswith("---\nfile_format")
@@ -98,17 +105,19 @@ def commands(block):
     "docs/prediction.md",
     "docs/recipes.md",
     "docs/regression.md",
+    "docs/results.md",
     "docs/scale.md",
     "docs/survival.md",
 )
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in NOTEBOOKS])
 def test_every_block_runs(page, files):
-    for package in NEEDS.get(page, []):
-        pytest.importorskip(package)
-    if page != "README.md":
+    if page not in ("README.md", "docs/start/index.md"):  # which make the cohort
         datasets.write_cohort(files / "breast", files / "newpatients")
     space = given() if page not in ("README.md", "docs/results.md", "docs/start/index.md") else {}
     for kind, block in blocks(page):
+        needs = re.match(r"# needs: (.*)\n", block)
+        if needs and not all(map(find_spec, needs[1].split(", "))):
+            continue  # the other blocks of the page run
         if kind == "sh":
             for words in commands(block):
                 said = run(*words)
@@ -116,6 +125,68 @@ def test_every_block_runs(page, files):
         else:
             with warnings.catch_warnings(action="ignore"):  # of what is made-up and small
                 exec(compile(block, page, "exec"), space)
+
+
+#: All that has commands and code in it, beside these pages.
+TEXTS = [*PAGES, "CONTRIBUTING.md", "SUPPORT.md", "SECURITY.md", "contrib/README.md", "paper/paper.md",
+         *sorted(f"docs/reproduction/{p.name}" for p in (ROOT / "docs/reproduction").glob("*.md"))]  # fmt: skip
+FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def shell_lines(page):
+    """Lines of a page that go into a shell: of its blocks, and whole commands within sentences."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    blocks = [
+        block for kind, block in FENCE.findall(text) if kind.startswith(("sh", "console", "text", "{code"))
+    ]
+    lines = re.findall(
+        r"^(?:\$ |!)?((?:absentia|make|python|\S*/python|[A-Z_]+=\S+) .*)", "\n".join(blocks), re.M
+    )
+    inline = re.findall(r"(?<!`)`(absentia [a-z]+ [^`]+)`(?!`)", FENCE.sub("", text))
+    return [shlex.split(line, comments=True) for line in [*lines, *inline]]
+
+
+def check_command(words):
+    """A command has the verb, the flags, the methods and the experiment that it names."""
+    verb = words[0]
+    assert verb in _main._VERBS, words
+    _main._command_line(verb).parse_args(words, print_error=False, exit_on_error=False)
+    for i, word in enumerate(words):
+        if word in ("--method", "--methods"):
+            named = [w for w in words[i + 1 :] if w != "..."]
+            stop = next((k for k, w in enumerate(named) if w.startswith("-")), len(named))
+            named = named[: 1 if word == "--method" else stop]
+            assert {n.partition("(")[0] for n in named} <= {e.name for e in CATALOGUE} | {"METHOD"}, words
+    if verb == "reproduce" and not words[1].startswith("-") and words[1] != "NAME":
+        assert (ROOT / "experiments" / f"{words[1]}.toml").exists(), words
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_commands_of_a_page_are_understood(page):
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for words in shell_lines(page):
+        while re.match(r"[A-Z_]+=", words[0]):
+            words.pop(0)
+        if words[0] == "absentia":
+            check_command(words[1:])
+        elif words[0] == "make":
+            assert re.search(rf"^{words[1]}:", makefile, re.M) or f" {words[1]}:" in makefile, words
+        elif words[1].endswith(".py"):
+            source = (ROOT / words[1]).read_text(encoding="utf-8")
+            source += (ROOT / "benchmarks/common.py").read_text(encoding="utf-8")
+            assert [w for w in words[2:] if w.startswith("--") and f'"{w}"' not in source] == [], words
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_what_code_of_a_page_imports_is_there(page):
+    for kind, block in FENCE.findall((ROOT / page).read_text(encoding="utf-8")):
+        if not kind.startswith(("py", "console", "{code-cell}")):
+            continue
+        prompts = re.findall(r"^(?:>>>|\.\.\.) ?(.*)", block, re.M)
+        code = "\n".join(prompts) if kind == "console" else re.sub(r"^[!:].*", "", block, flags=re.M)
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.ImportFrom) and node.module.partition(".")[0] == "absentia":
+                exec(ast.unparse(node), {})
 
 
 @pytest.mark.parametrize("page", PAGES)

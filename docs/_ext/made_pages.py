@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import sys
+import warnings
 from pathlib import Path
 
 import latex2mathml.converter
@@ -94,8 +95,11 @@ def visit_math(self, node):
 
 
 def set_colors(gallery_conf, file):
-    """Examples that draw by themselves have the displays' colours, which everybody tells apart."""
+    """Examples have the displays' colours, and their warnings no paths of this machine."""
     matplotlib.rcParams["axes.prop_cycle"] = matplotlib.cycler(color=COLORS)
+    warnings.formatwarning = lambda message, category, *_: (
+        f"{category.__name__}: {message}\n"
+    )  # without paths
 
 
 def skip_foreign(app, what, name, obj, skip, options):
@@ -108,7 +112,8 @@ def skip_foreign(app, what, name, obj, skip, options):
 def setup(app):
     # commands in pages that are run: those of this environment, without colours and moving lines
     here = str(Path(sys.executable).parent)
-    os.environ.update(COLUMNS="96", NO_COLOR="1", TERM="dumb", PATH=here + os.pathsep + os.environ["PATH"])
+    plain = {"COLUMNS": "96", "NO_COLOR": "1", "TTY_INTERACTIVE": "0"}  # notebooks set TERM
+    os.environ.update(plain, TERM="dumb", PATH=here + os.pathsep + os.environ["PATH"])
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
     app.connect("autodoc-skip-member", skip_foreign)
     app.connect("builder-inited", write_commands)

@@ -347,6 +347,7 @@ class EmbeddingDisplay(Display):
             ax.scatter(*self.points[rows].T, facecolors=face, edgecolors=shades[rows], **look)
             fill = "0.3" if full else "none"
             legend.append(_make_key(words[i], MARKERS[i], markerfacecolor=fill, markeredgecolor="0.3"))
+        ax.locator_params(axis="x", nbins=5)  # the legend leaves no width for more
         ax.set_xlabel("first coordinate")
         ax.set_ylabel("second coordinate")
         clear_spines(ax)
