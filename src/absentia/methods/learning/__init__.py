@@ -29,7 +29,8 @@ from absentia.methods.learning._sums import (
     DesignMatrix,
     LossSums,
     RowSums,
+    add_up,
+    cache_blocks,
     fit_ridge,
     leave_out,
-    row_blocks,
 )
