@@ -26,6 +26,7 @@ from absentia.methods.learning._machines import KernelClassifier
 from absentia.methods.learning._mkl import AverageKernelSVC, MKLClassifier, MKLRegressor, Norm
 from absentia.methods.learning._mmaf import MMAFClassifier
 from absentia.methods.learning._sums import (
+    BLOCK_ROWS,
     DesignMatrix,
     LossSums,
     RowSums,

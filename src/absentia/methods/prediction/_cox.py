@@ -38,6 +38,7 @@ from absentia.core import Array, serializable
 from absentia.core.optimize import Solution
 from absentia.data.survival import Survival
 from absentia.methods.learning import (
+    BLOCK_ROWS,
     DesignMatrix,
     LossSums,
     NewtonPoint,
@@ -167,7 +168,8 @@ def fit_coefficients(
         return np.asarray(add_up(block.T @ g[part] for part, block in rows.blocks()) + alpha * w)
 
     w = np.zeros(Phi.shape[1]) if start is None else start
-    return minimise_convex(value, slopes, w, tol=_TOL * likelihood.counts.sum(), gradient=gradient)
+    cheap = gradient if len(Phi) > BLOCK_ROWS else None  # of few rows a Hessian costs little more
+    return minimise_convex(value, slopes, w, tol=_TOL * likelihood.counts.sum(), gradient=cheap)
 
 
 def factorise_kernel(K: Array) -> tuple[Array, Array]:
