@@ -1,12 +1,14 @@
 """Fits from sums over blocks of samples: those of all samples at once, in single precision too."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.linear_model import Ridge
 
 from absentia import KernelLogistic, KernelViews
-from absentia.methods.learning import Axes, LossSums, RowSums, fit_ridge
+from absentia.methods.learning import Axes, DesignMatrix, LossSums, RowSums, fit_ridge
 
 
 def make_factors(n, seed=0, width=6):
@@ -89,3 +91,27 @@ def test_ridge_regression_without_a_row_is_that_fit_again(size, monkeypatch):
     np.testing.assert_allclose(fit.loo[own], again.predict(axes.Z[own]), rtol=1e-9)
     whole = Ridge(2.0).fit(axes.Z, y, sample_weight=weight)
     np.testing.assert_allclose(T @ fit.coef + fit.bias, whole.predict(axes.Z), rtol=1e-9)
+
+
+def test_a_pass_over_many_rows_takes_the_memory_of_one_small_block():
+    rng = np.random.default_rng(0)
+    Z, b = rng.normal(size=(20_000, 100)).astype(np.float32), rng.normal(size=101)
+    A = DesignMatrix(Z)
+    tracemalloc.start()
+    try:
+        found = A.times(b)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_allclose(found, b[0] + Z @ b[1:], atol=1e-12)
+    assert peak < Z.nbytes / 2
+
+
+def test_axes_of_blocks_are_those_of_the_whole_where_the_first_rows_are_unlike_the_rest(monkeypatch):
+    T = np.random.default_rng(0).normal(size=(200, 4)) * [4, 3, 2, 1] + np.linspace(0, 30, 200)[:, None]
+    wanted = Axes.of_table(T)
+    for module in ("_logistic", "_sums"):
+        monkeypatch.setattr(f"absentia.methods.learning.{module}.BLOCK_ROWS", 16)
+    found = Axes.of_rows(lambda rows: T[rows], 200, np.float64)
+    np.testing.assert_allclose(found.center, wanted.center, rtol=1e-12)
+    np.testing.assert_allclose(np.abs(found.Z), np.abs(wanted.Z), atol=1e-10)

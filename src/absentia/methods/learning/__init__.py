@@ -26,10 +26,12 @@ from absentia.methods.learning._machines import KernelClassifier
 from absentia.methods.learning._mkl import AverageKernelSVC, MKLClassifier, MKLRegressor, Norm
 from absentia.methods.learning._mmaf import MMAFClassifier
 from absentia.methods.learning._sums import (
+    BLOCK_ROWS,
     DesignMatrix,
     LossSums,
     RowSums,
+    add_up,
+    cache_blocks,
     fit_ridge,
     leave_out,
-    row_blocks,
 )

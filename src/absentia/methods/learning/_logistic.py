@@ -58,9 +58,8 @@ from absentia.methods.learning._sums import (
     LossSums,
     RowSums,
     add_up,
+    cache_blocks,
     logistic_loss,
-    map_blocks,
-    row_blocks,
 )
 
 _GRID = tuple(10.0**k for k in range(-2, 5))
@@ -166,12 +165,13 @@ class Axes(NamedTuple):
         """Of `n` rows of which ``read(slice)`` gives some in double precision; Z is in that precision."""
         if n <= BLOCK_ROWS:
             return cls.of_table(read(slice(0, n)))
-        center = np.sum([read(rows).sum(axis=0) for rows in row_blocks(n)], axis=0) / n
-        sums: RowSums = add_up(RowSums.of(read(rows) - center) for rows in row_blocks(n))
-        root, back = _leading(*eigh(sums.products))
+        near = read(slice(0, BLOCK_ROWS)).mean(axis=0)  # the center but for what other rows say
+        sums: RowSums = add_up(RowSums.of(read(rows) - near) for rows in cache_blocks(n))
+        center = near + sums.total / n
+        root, back = _leading(*eigh(sums.products - np.outer(sums.total, sums.total / n)))
         size = float((root**2).sum() / n) or 1.0
         Z, back = np.empty((n, len(root)), dtype), back / size**0.5
-        for rows in row_blocks(n):
+        for rows in cache_blocks(n):
             Z[rows] = (read(rows) - center) @ back
         return cls(Z, back, center, size)
 
@@ -296,7 +296,7 @@ def fit_logistic(
     # axes are orthogonal: coordinates of the samples, over the sum of their squares, lead back to an axis
     lengths = np.sum([(Z[:, 1:] ** 2).sum(axis=0) for _, Z in A.blocks()], axis=0)
     back = (b[:, 1:] / (axes.size * np.maximum(lengths, 1e-300))).T
-    dual = map_blocks(lambda rows: axes.Z[rows].astype(np.float64) @ back, len(y))
+    dual = A.times(np.vstack([np.zeros((1, len(b))), back]))
     return LogisticFit(model, C, left_out, dict(sorted(curve.items())), dual, slowest)
 
 
@@ -425,13 +425,14 @@ class FactorTable(NamedTuple):
 
     def read(self, rows: slice) -> Array:
         """Some rows, in double precision."""
-        parts = []
+        table = np.zeros((rows.stop - rows.start, sum(Phi.shape[1] for Phi in self.factors)))
+        begin = 0
         for Phi, place in zip(self.factors, self.places, strict=True):
-            part = np.zeros((rows.stop - rows.start, Phi.shape[1]))
-            has = place[rows] >= 0
-            part[has] = Phi[place[rows][has]]
-            parts.append(part)
-        return np.asarray(np.hstack(parts) * self.length[rows, None])
+            has = np.flatnonzero(place[rows] >= 0)
+            table[has, begin : begin + Phi.shape[1]] = Phi[place[rows][has]]
+            begin += Phi.shape[1]
+        table *= self.length[rows, None]
+        return table
 
 
 @estimator

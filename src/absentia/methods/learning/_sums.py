@@ -11,7 +11,7 @@ Ridge regression is here whole (:func:`fit_ridge`): its sums are needed once.  W
 ``h_i``, its residual is ``r_i / (1 - h_i)``; without a group of rows ``(I - H_g)^-1 r_g``.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -27,6 +27,7 @@ from absentia.data import number_groups, stack_groups
 
 #: Rows that are looked at in one go; a table of fewer is one block.
 BLOCK_ROWS = 8192
+_CACHE_ROWS = 2048  # of rows in double precision at a time, which are made anew in every pass over many
 _ALPHAS = tuple(10.0**k / 2 for k in range(2, -6, -1))  # of ridge regression, the largest first
 _MIN_DENOMINATOR = 1e-6  # of residuals of rows left out
 
@@ -96,31 +97,37 @@ class DesignMatrix:
         self.Z, self.constant, self.shape = Z, constant, (len(Z), Z.shape[1] + constant)
         self._whole = self.take(slice(None)) if len(Z) <= BLOCK_ROWS else None
 
-    def take(self, rows: Any) -> Array:
-        """Some rows, in double precision."""
-        Z = self.Z[rows].astype(np.float64)
-        return np.hstack([np.ones((len(Z), 1)), Z]) if self.constant else Z
+    def take(self, rows: Any, out: Array | None = None) -> Array:
+        """Some rows, in double precision, written into the first rows of `out` if that is given."""
+        Z = self.Z[rows]
+        A = np.empty((len(Z), self.shape[1])) if out is None else out[: len(Z)]
+        A[:, : self.constant] = 1.0
+        A[:, self.constant :] = Z
+        return A
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
-        """All rows, and where they are."""
+        """All rows, and where they are; each block takes the place of the one before."""
         if self._whole is not None:
             yield slice(0, len(self.Z)), self._whole
             return
-        yield from ((rows, self.take(rows)) for rows in row_blocks(len(self.Z)))
+        # one buffer, which stays in a processor's cache: new memory for each block took longer than sums
+        buffer = np.empty((min(_CACHE_ROWS, len(self.Z)), self.shape[1]))
+        yield from ((rows, self.take(rows, buffer)) for rows in cache_blocks(len(self.Z)))
 
     def times(self, b: Array) -> Array:
-        """``A b``."""
+        """``A b``, of one column or more."""
         return np.concatenate([A @ b for _, A in self.blocks()])
 
 
-def row_blocks(n: int) -> Iterator[slice]:
-    """Where the blocks of `n` rows are."""
-    return (slice(a, min(a + BLOCK_ROWS, n)) for a in range(0, max(n, 1), BLOCK_ROWS))
+def row_blocks(n: int, size: int | None = None) -> Iterator[slice]:
+    """Where the blocks of `n` rows are, of :data:`BLOCK_ROWS` if no other `size` is given."""
+    size = size or BLOCK_ROWS
+    return (slice(a, min(a + size, n)) for a in range(0, max(n, 1), size))
 
 
-def map_blocks(function: Callable[[slice], Array], n: int) -> Array:
-    """What a function gives of the rows of each block, one after the other."""
-    return np.concatenate([function(rows) for rows in row_blocks(n)])
+def cache_blocks(n: int) -> Iterator[slice]:
+    """Where smaller blocks are, for sums that are made of each block at once."""
+    return row_blocks(n, min(_CACHE_ROWS, BLOCK_ROWS))
 
 
 # ----------------------------------------------------------------------------------------- ridge regression
@@ -169,7 +176,7 @@ def _left_out_residuals(
     """Of every row (n,) by the regression without it, or without its group."""
     root = np.sqrt(weight)
     residual = root * (y - A.times(b))
-    parts = [np.arange(rows.start, rows.stop) for rows in row_blocks(len(y))]
+    parts = [np.arange(rows.start, rows.stop) for rows in cache_blocks(len(y))]
     for members in parts if groups is None else stack_groups(groups):
         n_parts = max(-(-members.size // BLOCK_ROWS), 1)
         for some in np.array_split(members, n_parts):  # rows, or groups x members

@@ -37,7 +37,15 @@ import numpy as np
 from absentia.core import Array, serializable
 from absentia.core.optimize import Solution
 from absentia.data.survival import Survival
-from absentia.methods.learning import DesignMatrix, LossSums, NewtonPoint, minimise_convex, row_blocks
+from absentia.methods.learning import (
+    BLOCK_ROWS,
+    DesignMatrix,
+    LossSums,
+    NewtonPoint,
+    add_up,
+    cache_blocks,
+    minimise_convex,
+)
 
 Ties = Literal["breslow", "efron"]
 _TOL = 1e-10  # of the objective, per event
@@ -100,7 +108,7 @@ class PartialLikelihood:
     def _blocks(self) -> Iterator[tuple[slice, slice]]:
         """Blocks of `order`, and the rows of A whose samples at risk end there; one block with ties."""
         n = len(self.order)
-        for block in row_blocks(n) if not self.tie_share.any() else [slice(0, n)]:
+        for block in cache_blocks(n) if not self.tie_share.any() else [slice(0, n)]:
             first, last = np.searchsorted(self.ends, [block.start, block.stop], side="right")
             yield block, slice(int(first), int(last))
 
@@ -110,11 +118,13 @@ class PartialLikelihood:
         e, width = np.exp(f - f.max(initial=0.0)), Phi.shape[1]
         at_risk = self._sum_at_risk(e)
         gradient, hessian, carried = np.zeros(width), np.zeros((width, width)), np.zeros(width)
+        buffers: Array | None = None
         for block, rows in self._blocks():
             samples = self.order[block]
-            X = Phi.take(samples)
+            buffers = np.empty((2, len(samples), width)) if buffers is None else buffers
+            X = Phi.take(samples, buffers[0])
             gradient += X.T @ g[samples]
-            B = X * np.sqrt(h[samples])[:, None]
+            B = np.multiply(X, np.sqrt(h[samples])[:, None], out=buffers[1, : len(X)])
             hessian += B.T @ B
             X *= e[samples, None]
             X[:1] += carried
@@ -153,8 +163,13 @@ def fit_coefficients(
         H[np.diag_indices_from(H)] += alpha
         return sums.gradient + alpha * w, H
 
+    def gradient(w: Array) -> Array:
+        g, _ = likelihood.derivatives(rows.times(w))
+        return np.asarray(add_up(block.T @ g[part] for part, block in rows.blocks()) + alpha * w)
+
     w = np.zeros(Phi.shape[1]) if start is None else start
-    return minimise_convex(value, slopes, w, tol=_TOL * likelihood.counts.sum())
+    cheap = gradient if len(Phi) > BLOCK_ROWS else None  # of few rows a Hessian costs little more
+    return minimise_convex(value, slopes, w, tol=_TOL * likelihood.counts.sum(), gradient=cheap)
 
 
 def factorise_kernel(K: Array) -> tuple[Array, Array]:
