@@ -5,7 +5,7 @@ import pytest
 
 from absentia import AutoClassifier, AutoRegressor, EarlyFusionRegressor, Views
 from absentia.methods.learning import Axes, fit_logistic
-from absentia.methods.prediction._linear import fit_linear_numbers
+from absentia.methods.prediction._early_fusion import fit_linear_numbers
 from absentia.methods.prediction._ridge import Ridge
 
 GROUPS = np.repeat(np.arange(20), [1, 4, 2, 3, 5, 1, 2, 4, 3, 2] * 2)  # of 54 samples

@@ -8,7 +8,7 @@ from sklearn.model_selection import cross_val_score
 
 import absentia
 from absentia import CVKT, AbsentRegressor, CombineKernels, MKLRegressor, ViewKernels, Views
-from absentia.methods.prediction._regressor import _EPSILON
+from absentia.methods.prediction._absent import _EPSILON
 from absentia.methods.prediction._ridge import Ridge
 
 COMBINE = pytest.mark.parametrize("combine", ["average", "skill", "fusion", "mkl"])

@@ -7,8 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 import absentia
 from absentia import AbsentClassifier, Views, ViewStacking
-from absentia.methods.prediction._stacking import _RIDGE, LogOddsImputer, StackingModel
-from absentia.methods.prediction._view_classifiers import softmax_rows
+from absentia.methods.prediction._late_fusion import _RIDGE, LogOddsImputer, StackingModel, softmax_rows
 from helpers.digit_samples import half_seen_digits
 
 BASE = AbsentClassifier(None, C=1.0)

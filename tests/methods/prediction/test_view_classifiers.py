@@ -15,12 +15,12 @@ from absentia import (
     datasets,
 )
 from absentia.methods.learning import subset
-from absentia.methods.prediction._fusion import _skill
-from absentia.methods.prediction._view_classifiers import (
+from absentia.methods.prediction._late_fusion import (
     FilledTable,
     ViewClassifier,
     _check_base,
     _cross_val_proba,
+    _skill,
     softmax_rows,
 )
 from helpers.digit_samples import half_seen_digits

@@ -35,13 +35,11 @@ from absentia.data import KernelViews, Presence, Views
 from absentia.kernels import CombineKernels, ViewKernels
 from absentia.methods.completion import CVKT
 from absentia.methods.learning import KernelLogistic, SurvivalModel, to_probabilities
-from absentia.methods.prediction._absent import AbsentClassifier
+from absentia.methods.prediction._absent import AbsentClassifier, AbsentRegressor
 from absentia.methods.prediction._auto import MAX_VIEWS, WeightedMembers
-from absentia.methods.prediction._early_fusion import EarlyFusion
-from absentia.methods.prediction._fusion import LateFusion
-from absentia.methods.prediction._kernel_pipeline import KernelPipeline
-from absentia.methods.prediction._linear import Linear
-from absentia.methods.prediction._regressor import AbsentRegressor
+from absentia.methods.prediction._composite import KernelPipeline
+from absentia.methods.prediction._early_fusion import EarlyFusion, Linear
+from absentia.methods.prediction._late_fusion import LateFusion
 from absentia.methods.prediction._ridge import FusedRidge, Ridge
 from absentia.methods.prediction._survival import AbsentSurvival, Averaged, Cox
 

@@ -54,8 +54,13 @@ from absentia.core.optimize import (
     refine_minimum,
 )
 from absentia.data import KernelViews
-from absentia.methods.completion.mkmc._low_rank import NOISE_FLOOR, SMALL_STEPS, VisibleProblem
-from absentia.methods.completion.mkmc._view_kernels import ViewKernel, sum_kernels
+from absentia.methods.completion.mkmc._low_rank import (
+    NOISE_FLOOR,
+    SMALL_STEPS,
+    ViewKernel,
+    VisibleProblem,
+    sum_kernels,
+)
 
 # -------------------------------------------------------------------------- three covariance models
 #

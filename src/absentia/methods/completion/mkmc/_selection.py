@@ -45,18 +45,16 @@ from absentia.methods.completion.mkmc._imputation import (
     solve_paper,
 )
 from absentia.methods.completion.mkmc._low_rank import (
+    KernelForm,
     Noise,
+    ViewKernel,
     VisibleProblem,
     equal_noise,
     evaluate,
-    own_noise,
-    solve_low_rank,
-)
-from absentia.methods.completion.mkmc._view_kernels import (
-    KernelForm,
-    ViewKernel,
     in_memory,
     merge_views,
+    own_noise,
+    solve_low_rank,
     sum_kernels,
 )
 
