@@ -97,9 +97,9 @@ def fit_softmax(axes, y, weight, n_classes, C=None, groups=None):
     left_out, curve[C] = rows.leave_one_out(solutions)
     b = solutions[0].state.w.reshape(rows.shape)
     coef = axes.back @ b[:, 1:].T
-    model = _logistic.LogisticModel(coef, b[:, 0] - axes.center @ coef)
+    intercept = b[:, 0] - axes.center @ coef
     dual = axes.Z @ (b[:, 1:] / (axes.size * np.maximum((axes.Z**2).sum(axis=0), 1e-300))).T
-    return _logistic.LogisticFit(model, C, left_out, curve, dual, solutions[0])
+    return _logistic.LogisticFit(coef, intercept, C, left_out, curve, dual, solutions[0])
 
 
 def to_softmax(scores):

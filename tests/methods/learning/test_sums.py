@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from sklearn.linear_model import Ridge
 
 from absentia import KernelLogistic, KernelViews
-from absentia.methods.learning import Axes, LossSums, RowSums, fit_ridge
+from absentia.methods.learning import Axes, fit_ridge
 
 
 def make_factors(n, seed=0, width=6):
@@ -60,17 +60,6 @@ def test_one_block_and_several_say_the_same_of_samples_left_out(groups, monkeypa
     assert found.C_ == wanted.C_
     np.testing.assert_allclose(found.loo_proba_, wanted.loo_proba_, atol=1e-6)
     np.testing.assert_allclose(found.predict_proba(K), wanted.predict_proba(K), atol=1e-6)
-
-
-def test_sums_of_two_sites_are_those_of_both():
-    rng = np.random.default_rng(0)
-    A, y, s, b = rng.normal(size=(50, 4)), rng.integers(0, 2, 50), rng.random(50), rng.normal(size=4)
-    for of, arguments in ((RowSums.of, (A, s)), (LossSums.of_logistic, (A, y, s))):
-        more = () if of == RowSums.of else (b,)
-        whole = of(*arguments, *more)
-        both = of(*(x[:20] for x in arguments), *more) + of(*(x[20:] for x in arguments), *more)
-        for name, value in vars(whole).items():
-            np.testing.assert_allclose(getattr(both, name), value, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("size", [1, 3])

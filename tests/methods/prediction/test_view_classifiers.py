@@ -15,21 +15,8 @@ from absentia import (
     datasets,
 )
 from absentia.methods.learning import subset
-from absentia.methods.prediction._late_fusion import (
-    FilledTable,
-    ViewClassifier,
-    _check_base,
-    _cross_val_proba,
-    _skill,
-    softmax_rows,
-)
+from absentia.methods.prediction._late_fusion import FilledTable, ViewClassifier, _cross_val_proba, _skill
 from helpers.digit_samples import half_seen_digits
-
-
-def test_exponentials_do_not_overflow():
-    np.testing.assert_allclose(
-        softmax_rows(np.array([[1000.0, 1000.0], [0.0, np.log(3)]])), [[0.5, 0.5], [0.25, 0.75]]
-    )
 
 
 def test_an_absent_view_says_what_the_frequencies_say():
@@ -135,8 +122,8 @@ def test_held_out_probabilities_are_of_others_and_worth_less_than_seen_ones():
 
 
 def test_what_cannot_be_a_base_is_refused():
-    views, _ = half_seen_digits()
+    views, y = half_seen_digits()
     with pytest.raises(ValueError, match="a classifier with predict_proba"):
-        _check_base(3, views)
+        LateFusion(3).fit(views, y)
     with pytest.raises(ValueError, match="LogisticRegression takes features, but kernels came"):
-        _check_base(LogisticRegression(), ViewKernels().fit_transform(views))
+        LateFusion(LogisticRegression()).fit(ViewKernels().fit_transform(views), y)

@@ -28,7 +28,7 @@ regularisation strength, given or selected so.
 
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self, TypeVar
@@ -465,16 +465,6 @@ class Holdout:
             sums += float(np.vdot(difference, difference)), float(np.vdot(true, true))
         return sums
 
-    def curve(
-        self,
-        path: Iterable[_Key],
-        complete: Callable[[_Key], KernelViews],
-        patience: int = 2,
-        hopeless: float = np.inf,
-    ) -> dict[_Key, float]:
-        """Errors along a path of values, left as :func:`absentia.core.optimize.evaluate_path` says."""
-        return evaluate_path(path, lambda value: self.error(complete(value)), patience, hopeless)
-
 
 def subsample_kernels(X: KernelViews, max_samples: int, rng: np.random.Generator) -> KernelViews:
     """At most so many samples, the same ones in whatever order they come; they stay in that order."""
@@ -569,12 +559,13 @@ class RegularisedCompleter(Iterative, SubspaceCompleter):
         fitter = self._make_fitter(part)
         stop = StoppingRule(max(self.tol, 1e-5), patience=self._patience)
 
-        def complete(strength: float) -> KernelViews:
+        def error(strength: float) -> float:
             fitter.fit(strength, max_iter=self.max_iter, stop=stop)
             coordinates = self._locate_absent(fitter.get_coordinates(), part, samples)
-            return part.completed(self._complete_square(part, self._bases, coordinates))
+            kernels = self._complete_square(part, self._bases, coordinates)
+            return holdout.error(part.completed(kernels))
 
-        self.heldout_curve_ = holdout.curve(self._path, complete, self._path_patience)
+        self.heldout_curve_ = evaluate_path(self._path, error, self._path_patience)
         return argmin_key(self.heldout_curve_), fitter
 
     def _find_coordinates(self, X: KernelViews) -> list[Coordinates]:

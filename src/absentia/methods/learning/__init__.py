@@ -25,11 +25,4 @@ from absentia.methods.learning._logistic import (
 from absentia.methods.learning._machines import KernelClassifier
 from absentia.methods.learning._mkl import AverageKernelSVC, MKLClassifier, MKLRegressor, Norm
 from absentia.methods.learning._mmaf import MMAFClassifier
-from absentia.methods.learning._sums import (
-    DesignMatrix,
-    LossSums,
-    RowSums,
-    fit_ridge,
-    leave_out,
-    row_blocks,
-)
+from absentia.methods.learning._sums import DesignMatrix, fit_ridge, leave_out, row_blocks

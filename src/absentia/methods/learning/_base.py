@@ -50,6 +50,7 @@ from absentia.methods.learning._inputs import (
     check_labels,
     check_targets,
     check_y,
+    count_columns,
     subset,
     warn_of_empty,
 )
@@ -110,7 +111,7 @@ class Learner(Estimator, ABC):
             X = self._input.encode(X, self)
             self._learn(X, y, weight * X.observed.any(axis=1))
             self.names_in_, self.ids_, self._observed = X.names, X.ids, X.observed
-            self._widths = self._input.widths(X)
+            self._widths = count_columns(X)
             self.n_features_in_ = sum(self._widths)
 
     @abstractmethod

@@ -1,9 +1,8 @@
 """Sums over samples, block by block: what second-order fits to very many of them are made of.
 
 A penalised fit needs of the samples nothing but sums: the moments of their rows for principal axes and for
-ridge regression (:class:`RowSums`), and at every point that Newton's method goes to, the loss, its gradient
-and its Hessian (:class:`LossSums`).  Both are some numbers per column, whatever the number of samples, and
-those of two sets of samples add up: of blocks here, or of sites that may not show each other their rows.
+ridge regression, and at every point that Newton's method goes to, the loss, its gradient and its Hessian.
+All are some numbers per column, whatever the number of samples.
 
 Rows are kept in the precision that they came in; a block at a time is made double precision.
 
@@ -11,15 +10,11 @@ Ridge regression is here whole (:func:`fit_ridge`): its sums are needed once.  W
 ``h_i``, its residual is ``r_i / (1 - h_i)``; without a group of rows ``(I - H_g)^-1 r_g``.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from functools import reduce
-from operator import add
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
-from scipy.special import expit
 
 from absentia.core import Array, argmin_key
 from absentia.core.linalg import solve_left_out
@@ -31,55 +26,9 @@ _ALPHAS = tuple(10.0**k / 2 for k in range(2, -6, -1))  # of ridge regression, t
 _MIN_DENOMINATOR = 1e-6  # of residuals of rows left out
 
 
-@dataclass(frozen=True)
-class RowSums:
-    """Weight, weighted sum (d,) and weighted sum of products (d, d) of rows."""
-
-    weight: float
-    total: Array
-    products: Array
-
-    @classmethod
-    def of(cls, rows: Array, weight: Array | None = None) -> "RowSums":
-        """Of rows (n, d) in double precision, each counted by its weight (n,)."""
-        weighted = rows if weight is None else rows * weight[:, None]
-        total = float(len(rows)) if weight is None else float(weight.sum())
-        return cls(total, weighted.sum(axis=0), weighted.T @ rows)
-
-    def __add__(self, other: "RowSums") -> "RowSums":
-        return RowSums(self.weight + other.weight, self.total + other.total, self.products + other.products)
-
-
-@dataclass(frozen=True)
-class LossSums:
-    """Loss at some coefficients (d,), its gradient (d,) and its Hessian (d, d), without penalty."""
-
-    loss: float
-    gradient: Array
-    hessian: Array
-
-    @classmethod
-    def of_logistic(cls, A: Array, y: Array, weight: Array, b: Array) -> "LossSums":
-        """Of logistic regression: rows A (n, d) of classes y, 0 or 1."""
-        eta = A @ b
-        p = expit(eta)
-        B = A * np.sqrt(weight * p * (1 - p))[:, None]
-        return cls(logistic_loss(eta, y, weight), A.T @ (weight * (p - y)), B.T @ B)
-
-    def __add__(self, other: "LossSums") -> "LossSums":
-        return LossSums(
-            self.loss + other.loss, self.gradient + other.gradient, self.hessian + other.hessian
-        )
-
-
 def logistic_loss(eta: Array, y: Array, weight: Array) -> float:
     """``sum_i s_i (log(1 + exp(eta_i)) - y_i eta_i)``."""
     return float(weight @ (np.logaddexp(0, eta) - y * eta))
-
-
-def add_up(parts: Iterable[Any]) -> Any:
-    """The sum of sums."""
-    return reduce(add, parts)
 
 
 class DesignMatrix:
@@ -143,10 +92,9 @@ def fit_ridge(
     Without `alpha`, the penalty of least squared error of rows, or `groups` of them, that are left out.
     """
     A, groups = DesignMatrix(axes.Z), number_groups(groups)
-    sums: RowSums = add_up(
-        RowSums.of(np.column_stack([block, y[rows]]), weight[rows]) for rows, block in A.blocks()
-    )
-    H, target = sums.products[:-1, :-1], sums.products[:-1, -1]
+    tables = (np.column_stack([block, y[rows], weight[rows]]) for rows, block in A.blocks())
+    products = sum((T[:, :-1] * T[:, -1:]).T @ T[:, :-1] for T in tables)
+    H, target = products[:-1, :-1], products[:-1, -1]
 
     def solve(alpha: float) -> tuple[Array, Array]:
         penalty = np.full(len(H), alpha)

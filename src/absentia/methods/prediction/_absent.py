@@ -112,25 +112,23 @@ class AbsentClassifier(CompositeClassifier):
     def _learn(self, X: Any, y: Array, weight: Array) -> None:
         super()._learn(X, y, weight)
         self.weights_ = self._reorder_views(self._machine.weights_, X.names)
-        if isinstance(self._machine, KernelLogistic):
-            self.loo_proba_ = self._scatter_proba(self._machine.loo_proba_, len(X))
-            del self._machine.loo_proba_  # which has them in the order of learning
 
     @property
     def completer_(self) -> Any:
         """The fitted completer, or None."""
         return self._kernels.completer_
 
-    def _learn_ordered(self, X: Any, y: Array, weight: Array) -> None:
+    def _learn_ordered(self, X: Any, y: Array, weight: Array) -> Array | None:
         self._kernels = KernelPipeline(self.kernel, self.completer, self.random_state, self.presence)
         K = self._kernels.fit_transform(X)
         if self.combine == "average" and self.machine == "logistic":
             self._machine: Any = KernelLogistic("loo" if self.C == "cv" else self.C)
             self.C_ = self._machine.fit(K, y, sample_weight=weight).C_
-        else:
-            self.C_ = self._select_C(K, y, weight) if self.C == "cv" else float(self.C)
-            machine = self._make_svm().set_params(C=self.C_, probability=True)
-            self._machine = machine.fit(K, y, sample_weight=weight)
+            return self._machine.__dict__.pop("loo_proba_")  # in the order of learning
+        self.C_ = self._select_C(K, y, weight) if self.C == "cv" else float(self.C)
+        machine = self._make_svm().set_params(C=self.C_, probability=True)
+        self._machine = machine.fit(K, y, sample_weight=weight)
+        return None
 
     def _make_svm(self) -> Any:
         """A machine on complete kernels, or on incomplete ones with absent views read as zero."""
@@ -258,7 +256,7 @@ class AbsentRegressor(Composite, Regressor):
             self._machine, self.penalty_ = FusedRidge.fit(K, y, weight, penalty), float("nan")
             return self._machine.weights
         equal = np.full(K.n_views, 1 / K.n_views)
-        weights = skill_weights(K, y[:, None], weight) if self.combine == "skill" else equal
+        weights = skill_weights(K, y, weight) if self.combine == "skill" else equal
         self._sum = CombineKernels(weights).fit(K)
         kernel = np.asarray(self._sum.transform(K))
         ridge = self._machine = Ridge.fit(kernel, y, weight, penalty, K.groups)

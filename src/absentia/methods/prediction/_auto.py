@@ -83,6 +83,7 @@ LIBRARY: dict[str, dict[str, tuple[str, ...]]] = {
 MAX_VIEWS = 6  # that are completed without training samples: there are 63 sets of them
 FOLDS = 5  # in which members are held out that do not tell what they say of samples left out
 _MIN_CLASS_SIZE = 3
+_MIN_ERROR = 1e-4  # share of the variance: who explains more is an equal of all who do
 SHARPNESS = 40.0  # what benchmarks/predict_regret.py settles on, whichever set is left out
 
 
@@ -91,6 +92,8 @@ class MemberWeights:
 
     candidates_: dict[str, dict[str, float]]
     sentence_: str
+    event_times_: Array  # of models of survival
+    _hazard: Array
     _sharpness: ClassVar[float] = 20.0
 
     @property
@@ -106,6 +109,28 @@ class MemberWeights:
         self.candidates_ = {name: {measure: float(x), "weight": weight} for name, x, weight in rows}
         self.sentence_ = describe_weights({name: row["weight"] for name, row in self.candidates_.items()})
         return np.asarray(share)
+
+    def _average_numbers(self, left_out: Array, y: Array, weight: Array) -> Array:
+        """The average of what members say of samples left out (members, n), by what it explains of `y`."""
+        variance = float(np.average((y - np.average(y, weights=weight)) ** 2, weights=weight))
+        errors = np.average((left_out - y) ** 2, axis=1, weights=weight)
+        unexplained = errors / variance if variance > 0 else np.ones(len(errors))
+        losses = np.log(np.maximum(unexplained, _MIN_ERROR)) / 2
+        return np.asarray(self._set_weights(losses, "R2", 1 - unexplained) @ left_out)
+
+    def _average_risks(self, risks: Array, y: Survival, measure: str) -> tuple[Array, Array]:
+        """By member what makes log-hazards of its risks (members, n) of samples left out; their average.
+
+        Sets the hazards of a sample with log-hazard zero, too.
+        """
+        likelihood = PartialLikelihood.of(y)
+        slopes = np.array([to_log_hazards(risk, y)[0] for risk in risks])
+        risks = slopes[:, None] * risks
+        losses = np.array([likelihood.loss(risk) for risk in risks]) / y.event.sum()
+        values = losses if measure == "loss" else [concordance(y, risk) for risk in risks]
+        together = self._set_weights(losses, measure, values) @ risks
+        slope, self.event_times_, self._hazard = to_log_hazards(together, y)
+        return slope * slopes, slope * together
 
 
 class WeightedMembers(MemberWeights, Composite):
@@ -301,16 +326,11 @@ class AutoClassifier(WeightedMembers, CompositeClassifier):
     _left_out_attribute = "loo_proba_"
     _member_options: ClassVar[dict[str, Any]] = {"probability": True}
 
-    def _learn(self, X: Any, y: Array, weight: Array) -> None:
-        super()._learn(X, y, weight)
-        self.loo_proba_ = self._scatter_proba(self._left_out, len(X))
-        del self._left_out
-
-    def _learn_ordered(self, X: Any, y: Array, weight: Array) -> None:
+    def _learn_ordered(self, X: Any, y: Array, weight: Array) -> Array:
         self._check_counts(y, X.groups)
         left_out = self._fit_members(X, y, weight)
         losses = np.array([log_loss(np.maximum(proba, 1e-4), y, weight) for proba in left_out])
-        self._left_out = np.tensordot(self._set_weights(losses, "loss", losses), left_out, 1)
+        return np.tensordot(self._set_weights(losses, "loss", losses), left_out, 1)
 
     def _check_counts(self, y: Array, groups: Array | None) -> None:
         """Raise if a class has too few samples, or groups, to leave some out."""
@@ -341,9 +361,6 @@ def describe_weights(weights: Mapping[str, float]) -> str:
         return f"{next(iter(weights))} alone"
     parts = sorted(weights.items(), key=lambda item: -item[1])
     return "the average of " + ", ".join(f"{name} ({100 * weight:.0f} %)" for name, weight in parts)
-
-
-_MIN_ERROR = 1e-4  # share of the variance: who explains more is an equal of all who do
 
 
 @estimator
@@ -409,13 +426,8 @@ class AutoRegressor(WeightedMembers, Regressor):
     def _learn(self, X: Any, y: Array, weight: Array) -> None:
         train, samples = self._order_training(X, weight, y)
         y, weight = y[samples], weight[samples]
-        left_out = self._fit_members(train, y, weight)
-        variance = float(np.average((y - np.average(y, weights=weight)) ** 2, weights=weight))
-        errors = np.average((left_out - y) ** 2, axis=1, weights=weight)
-        unexplained = errors / variance if variance > 0 else np.ones(len(errors))
-        losses = np.log(np.maximum(unexplained, _MIN_ERROR)) / 2
-        share = self._set_weights(losses, "R2", 1 - unexplained)
-        self.loo_predictions_ = scatter_rows(share @ left_out, samples, len(X))
+        together = self._average_numbers(self._fit_members(train, y, weight), y, weight)
+        self.loo_predictions_ = scatter_rows(together, samples, len(X))
 
     def _predict(self, X: Any) -> Array:
         return self._predict_rows(X, (), lambda rows: self._add_up(rows, self.weights_by_candidate_))
@@ -490,15 +502,10 @@ class AutoSurvival(WeightedMembers, SurvivalModel):
         train, samples = self._order_training(X, weight, y.time, y.event)
         y = Survival(y.time[samples], y.event[samples])
         held_out = self._fit_members(train, y.to_array(), weight[samples])
-        slopes = np.array([to_log_hazards(risk, y)[0] for risk in held_out])
-        held_out *= slopes[:, None]
-        likelihood = PartialLikelihood.of(y)
-        losses = np.array([likelihood.loss(risk) for risk in held_out]) / y.event.sum()
-        share = self._set_weights(losses, "concordance", np.array([concordance(y, r) for r in held_out]))
-        together = share @ held_out
-        slope, self.event_times_, self._hazard = to_log_hazards(together, y)
-        self._factors = dict(zip(self.estimators_, (slope * share * slopes).tolist(), strict=True))
-        self.held_out_risks_ = scatter_rows(slope * together, samples, len(X))
+        slopes, together = self._average_risks(held_out, y, "concordance")
+        pairs = zip(self.weights_by_candidate_.items(), slopes.tolist(), strict=True)
+        self._factors = {name: share * slope for (name, share), slope in pairs}
+        self.held_out_risks_ = scatter_rows(together, samples, len(X))
 
     def _predict(self, X: Any) -> Array:
         return self._predict_rows(X, (), lambda rows: self._add_up(rows, self._factors))

@@ -270,11 +270,15 @@ class CompositeClassifier(Composite, Classifier):
     """
 
     _native_probabilities = True
+    loo_proba_: Array
     _class_order: Array  # by class of `classes_`, its column in training order
 
     @abstractmethod
-    def _learn_ordered(self, X: Any, y: Array, weight: Array) -> None:
-        """Learn from samples in canonical order; `y` (n,) are classes by their column in training order."""
+    def _learn_ordered(self, X: Any, y: Array, weight: Array) -> Array | None:
+        """Learn from samples in canonical order; `y` (n,) are classes by their column in training order.
+
+        What is returned, if it is told, are probabilities of each sample once it is left out.
+        """
 
     @abstractmethod
     def _predict_proba_rows(self, X: Any) -> Array:
@@ -285,16 +289,14 @@ class CompositeClassifier(Composite, Classifier):
         train, samples = self._order_training(X, weight, y)
         first = np.unique(y[samples], return_index=True)[1]
         self._class_order = invert_permutation(np.argsort(first))
-        self._learn_ordered(train, self._class_order[y[samples]], weight[samples])
+        left_out = self._learn_ordered(train, self._class_order[y[samples]], weight[samples])
+        if left_out is not None:
+            self.loo_proba_ = scatter_rows(left_out[:, self._class_order], samples, len(X))
 
     def _predict_proba(self, X: Any) -> Array:
         """Probabilities, rows x ``classes_``; zeros for rows without a known view."""
         proba = self._predict_rows(X, (len(self.classes_),), self._predict_proba_rows)
         return proba[:, self._class_order]
-
-    def _scatter_proba(self, proba: Array, n: int) -> Array:
-        """Probabilities of the training samples as n x ``classes_``; NaN for the other samples."""
-        return scatter_rows(proba[:, self._class_order], self._order.samples, n)
 
     def _predict_view_parts(self, X: Any, parts: Callable[[Any], Array]) -> Array:
         """`parts` of the predictions, rows x ``names_in_`` x ``classes_``; zeros for absent views."""

@@ -37,7 +37,7 @@ import numpy as np
 from absentia.core import Array, serializable
 from absentia.core.optimize import Solution
 from absentia.data.survival import Survival
-from absentia.methods.learning import DesignMatrix, LossSums, NewtonPoint, minimise_convex, row_blocks
+from absentia.methods.learning import DesignMatrix, NewtonPoint, minimise_convex, row_blocks
 
 Ties = Literal["breslow", "efron"]
 _TOL = 1e-10  # of the objective, per event
@@ -104,8 +104,8 @@ class PartialLikelihood:
             first, last = np.searchsorted(self.ends, [block.start, block.stop], side="right")
             yield block, slice(int(first), int(last))
 
-    def sum_rows(self, Phi: DesignMatrix, f: Array) -> LossSums:
-        """Loss of log-risks f (n,), its gradient (r,) and Hessian (r, r) by coefficients of `Phi`."""
+    def sum_rows(self, Phi: DesignMatrix, f: Array) -> tuple[Array, Array]:
+        """Gradient (r,) and Hessian (r, r) by coefficients of `Phi`, at log-risks f (n,)."""
         g, h = self.derivatives(f)
         e, width = np.exp(f - f.max(initial=0.0)), Phi.shape[1]
         at_risk = self._sum_at_risk(e)
@@ -126,7 +126,7 @@ class PartialLikelihood:
                 M = (1 - tie_share) * M + tie_share * has_others[:, None] * X[self.begins[rows] - 1]
             M *= (np.sqrt(self.counts[rows]) / at_risk[rows])[:, None]
             hessian -= M.T @ M
-        return LossSums(self.loss(f), gradient, hessian)
+        return gradient, hessian
 
     def hazard(self, f: Array) -> tuple[Array, Array]:
         """Breslow's estimate: times with events, and the cumulative hazard there where ``f = 0``."""
@@ -148,10 +148,9 @@ def fit_coefficients(
         return likelihood.loss(rows.times(w)) + alpha / 2 * float(w @ w)
 
     def slopes(w: Array) -> tuple[Array, Array]:
-        sums = likelihood.sum_rows(rows, rows.times(w))
-        H = sums.hessian
+        gradient, H = likelihood.sum_rows(rows, rows.times(w))
         H[np.diag_indices_from(H)] += alpha
-        return sums.gradient + alpha * w, H
+        return gradient + alpha * w, H
 
     w = np.zeros(Phi.shape[1]) if start is None else start
     return minimise_convex(value, slopes, w, tol=_TOL * likelihood.counts.sum())

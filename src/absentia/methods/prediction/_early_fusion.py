@@ -154,7 +154,7 @@ def _linear(problem: _Problem) -> TableFit:
     if problem.classes:
         C = None if given is None else given * axes.size
         fit = fit_logistic(axes, y, weight, int(y.max()) + 1, C, groups)
-        model = Linear(mean, scale, fit.model.coef.T, fit.model.intercept, "one against the rest")
+        model = Linear(mean, scale, fit.coef.T, fit.intercept, "one against the rest")
         strength, loo = fit.C / axes.size, fit.loo_proba
     else:
         ridge = fit_ridge(axes, y, weight, None if given is None else given / axes.size, groups)

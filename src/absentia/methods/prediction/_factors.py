@@ -53,7 +53,6 @@ from absentia.methods.prediction._survival import to_log_hazards
 Compute = Callable[[str, ChunkedTable], Array]  # of a view and its scores in chunks: these as an array
 _MIN_CLASS_SIZE = 3  # samples of a class that a view must have to learn it
 _MIN_SAMPLES = 5  # with a view, to learn numbers from it alone
-_MIN_ERROR = 1e-4  # share of the variance: who explains more is an equal of all who do
 _MEMBERS = ("side by side", "by view")
 
 
@@ -309,7 +308,7 @@ class FactorLogistic(FactorModel, Classifier):
             self.C_ = fit.C
         proba = np.tile(self._frequencies, (len(y), 1))
         proba[rows] = self._of_all_classes(known, fit.loo_proba)
-        return LinearModel.split(table, fit.model.coef, fit.model.intercept, known), proba
+        return LinearModel.split(table, fit.coef, fit.intercept, known), proba
 
     def _of_all_classes(self, known: Array, proba: Array) -> Array:
         """Probabilities of all classes out of those that a view knows; others keep their frequency."""
@@ -365,14 +364,10 @@ class FactorRidge(FactorModel, Regressor):
     per_view: bool = True
 
     def _learn(self, X: Views, y: Array, weight: Array) -> None:
-        mean = float(np.average(y, weights=weight))
+        mean = np.average(y, weights=weight)
         samples, left_out = self._fit_members(X, y, weight, np.array([mean]))
-        y, weight = y[samples], weight[samples]
-        variance = max(float(weight @ (y - mean) ** 2), 1e-300)
-        errors = [float(weight @ (y - values[:, 0]) ** 2) / variance for values in left_out]
-        losses = [0.5 * np.log(max(error, _MIN_ERROR)) for error in errors]
-        share = self._set_weights(losses, "R2", [1 - error for error in errors])
-        self.loo_predictions_ = scatter_rows(share @ left_out[:, :, 0], samples, len(X))
+        together = self._average_numbers(left_out[:, :, 0], y[samples], weight[samples])
+        self.loo_predictions_ = scatter_rows(together, samples, len(X))
 
     def _fit_table(
         self, table: FactorTable, y: Array, weight: Array, groups: Array | None, first: bool
@@ -483,17 +478,10 @@ class FactorCox(FactorModel, SurvivalModel):
     def _learn(self, X: Views, y: Survival, weight: Array) -> None:
         samples, left_out = self._fit_members(X, y.to_array(), weight, np.zeros(1))
         y = Survival(y.time[samples], y.event[samples])
-        risks, likelihood = left_out[:, :, 0], PartialLikelihood.of(y)
-        slopes = np.array([to_log_hazards(risk, y)[0] for risk in risks])
-        losses = [likelihood.loss(risk) / y.event.sum() for risk in slopes[:, None] * risks]
-        together = self._set_weights(losses, "loss", losses) * slopes @ risks
-        slope, self.event_times_, self._hazard = to_log_hazards(together, y)
-        self._together = self._together.times(slope * slopes[0])
-        self._alone = {
-            name: None if model is None else model.times(slope * slopes[-1])
-            for name, model in self._alone.items()
-        }
-        self.held_out_risks_ = scatter_rows(slope * together, samples, len(X))
+        slopes, together = self._average_risks(left_out[:, :, 0], y, "loss")
+        self._together = self._together.times(slopes[0])
+        self._alone = {name: model and model.times(slopes[-1]) for name, model in self._alone.items()}
+        self.held_out_risks_ = scatter_rows(together, samples, len(X))
 
     def _fit_table(
         self, table: FactorTable, y: Array, weight: Array, groups: Array | None, first: bool

@@ -223,11 +223,6 @@ class PerViewClassifier(CompositeClassifier):
         return np.asarray(np.log(probabilities / self._frequencies))
 
 
-def softmax_rows(scores: Array) -> Array:
-    """Probabilities proportional to the exponentials of scores, row by row."""
-    return np.asarray(softmax(scores, axis=1))
-
-
 def _skill(probabilities: Array, y: Array, weight: Array, prior: Array) -> float:
     """The share of the prior's log-loss that held-out probabilities save; not below zero."""
     prior_loss = log_loss(np.tile(prior, (len(y), 1)), y, weight)
@@ -279,12 +274,7 @@ class LateFusion(PerViewClassifier):
     kernel: Any = "rbf"
     class_weight: Any = None
 
-    def _learn(self, X: Any, y: Array, weight: Array) -> None:
-        super()._learn(X, y, weight)
-        self.loo_proba_ = self._scatter_proba(self._left_out, len(X))
-        del self._left_out
-
-    def _learn_ordered(self, X: Any, y: Array, weight: Array) -> None:
+    def _learn_ordered(self, X: Any, y: Array, weight: Array) -> Array:
         self._learn_views(X, y, weight)
         self._view_weights = np.ones(X.n_views)
         proba = self._held_out_proba(X, y, weight)
@@ -297,7 +287,7 @@ class LateFusion(PerViewClassifier):
             )
             self.skill_ = dict(zip(X.names, skills.tolist(), strict=True))
             self._view_weights = skills / max(float((X.observed @ skills).max()), 1e-12)
-        self._left_out = self._fuse(X, proba)
+        return self._fuse(X, proba)
 
     def _counted(self, X: Any) -> Array:
         """Which views have probabilities of which rows; views x rows x 1."""
@@ -311,7 +301,7 @@ class LateFusion(PerViewClassifier):
         """Probabilities of the rows out of those by their views, views x rows x classes."""
         if self.rule != "mean":
             log_odds = np.tensordot(self._view_weights, self._log_odds(proba), 1)
-            return softmax_rows(np.log(self._frequencies) + log_odds)
+            return np.asarray(softmax(np.log(self._frequencies) + log_odds, axis=1))
         counted = self._counted(X)
         total = counted.sum(axis=0)
         mean = (proba * counted).sum(axis=0) / np.maximum(total, 1)
@@ -355,7 +345,7 @@ class StackingModel(NamedTuple):
 
         def objective(parameters: Array) -> tuple[float, Array]:
             w, b = parameters[:V], parameters[V:]
-            probabilities = softmax_rows(b + np.tensordot(w, L, 1))
+            probabilities = softmax(b + np.tensordot(w, L, 1), axis=1)
             off = (probabilities - truth) * share[:, None]
             value = -float(share @ np.log(np.maximum((probabilities * truth).sum(axis=1), 1e-300)))
             away = w - start
@@ -376,7 +366,7 @@ class StackingModel(NamedTuple):
         return cls(result.x[:V], result.x[V:])
 
     def predict_proba(self, L: Array) -> Array:
-        return softmax_rows(self.offsets + np.tensordot(self.weights, L, 1))
+        return np.asarray(softmax(self.offsets + np.tensordot(self.weights, L, 1), axis=1))
 
 
 @serializable

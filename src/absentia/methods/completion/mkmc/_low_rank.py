@@ -56,15 +56,7 @@ from absentia.core.linalg import (
     invert_permutation,
     thin_gram,
 )
-from absentia.core.optimize import (
-    Callback,
-    DescentState,
-    GradientEvaluation,
-    Point,
-    Solution,
-    StoppingRule,
-    descend,
-)
+from absentia.core.optimize import DescentState, GradientEvaluation, Point, Solution, StoppingRule, descend
 from absentia.data import KernelViews
 
 
@@ -509,19 +501,16 @@ def _em_step(
 
 
 def solve_low_rank(
-    problem: VisibleProblem,
-    noise: Noise,
-    first: Point,
-    *,
-    tol: float,
-    max_iter: int,
-    callback: Callback | None = None,
+    problem: VisibleProblem, noise: Noise, first: Point, *, tol: float, **options: Any
 ) -> Solution[DescentState[GradientEvaluation]]:
-    """Descend from a first point; one iteration is one step, mostly one evaluation."""
+    """Descend from a first point; one iteration is one step, mostly one evaluation.
+
+    `options` are those of ``iterate``.
+    """
 
     def run(point: Point) -> GradientEvaluation:
         return evaluate(problem, noise, point)
 
     start = DescentState(run((first[0].astype(problem.dtype, copy=False), first[1])))
     stop = StoppingRule(tol, patience=SMALL_STEPS)
-    return descend(run, start, stop=stop, max_iter=max_iter, callback=callback)
+    return descend(run, start, stop=stop, **options)
