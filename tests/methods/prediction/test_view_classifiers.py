@@ -27,7 +27,7 @@ def test_an_absent_view_says_what_the_frequencies_say():
     assert proba.shape == (6, 120, 3)
     absent = ~own.observed.T
     np.testing.assert_allclose(proba[absent], np.tile(fitted._frequencies, (absent.sum(), 1)))
-    np.testing.assert_array_equal(fitted._counted(own)[:, :, 0], own.observed.T)
+    np.testing.assert_array_equal(fitted._usable_views(own)[:, :, 0], own.observed.T)
     np.testing.assert_allclose(fitted._log_odds(proba)[absent], 0, atol=1e-12)
 
 

@@ -283,11 +283,11 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
 
 def _mean_proba(proba: Array, weight: Array, frequencies: Array) -> Array:
     """Mean of the probabilities (n, classes) of samples that have weight, whatever their order."""
-    told = np.flatnonzero((weight > 0) & np.isfinite(proba).all(axis=1))
-    if not len(told):
+    rows = np.flatnonzero((weight > 0) & np.isfinite(proba).all(axis=1))
+    if not len(rows):
         return frequencies
-    totals = [fsum(column) for column in (proba[told] * weight[told, None]).T]
-    return np.maximum(np.array(totals) / fsum(weight[told]), _LEAST_LEVEL * frequencies)
+    totals = [fsum(column) for column in (proba[rows] * weight[rows, None]).T]
+    return np.maximum(np.array(totals) / fsum(weight[rows]), _LEAST_LEVEL * frequencies)
 
 
 def _make_decision(decision: Any, classes: Array, levels: Array) -> Array:

@@ -176,9 +176,9 @@ class WeightedMembers(MemberWeights, Composite):
             if isinstance(fitted, Composite):  # it would come to the same order
                 fitted._comes_ordered = True
             self.estimators_[name] = self._fit_member(fitted, X, y, weight)
-            told = getattr(fitted, self._left_out_attribute, None)
-            tells = told is not None and np.isfinite(told).all()
-            left_out.append(told if tells else self._hold_out(member, X, y, weight))
+            loo = getattr(fitted, self._left_out_attribute, None)
+            has_loo = loo is not None and np.isfinite(loo).all()
+            left_out.append(loo if has_loo else self._hold_out(member, X, y, weight))
             report(Progress(number, 0.0, 0.0, len(library)))
         return np.array(left_out)
 

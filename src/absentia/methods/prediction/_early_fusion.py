@@ -102,13 +102,13 @@ def _forest(problem: _Problem) -> TableFit:
     share: Any = "sqrt" if problem.classes else 1 / 3
     n_trees = problem.n_trees or _N_TREES["forest"]
     # fewer trees may have seen a sample all of them, and out of bag there may be others of its group
-    tells = n_trees >= _MIN_OUT_OF_BAG and number_groups(problem.groups) is None
-    model = kind(n_trees, max_features=share, random_state=problem.seed, oob_score=tells)
+    has_oob = n_trees >= _MIN_OUT_OF_BAG and number_groups(problem.groups) is None
+    model = kind(n_trees, max_features=share, random_state=problem.seed, oob_score=has_oob)
     means = as_float32(column_scales(problem.table)[0])
     table = as_float32(problem.table)
     model.fit(np.where(np.isnan(table), means, table), problem.y, sample_weight=problem.weight)
     loo = None
-    if tells:
+    if has_oob:
         loo = model.oob_decision_function_ if problem.classes else model.oob_prediction_
     return TableFit(Trees.of_forest(model, means), model.feature_importances_, loo=loo)
 

@@ -235,12 +235,13 @@ def _weigh_patterns(model: Any, score: Callable[[KernelViews], Array]) -> Patter
     completer, patterns = completer.unshortened(), _patterns_of(train.names)
     offsets, parts = [], {name: list[Array]() for name in train.names}
     for pattern in patterns:
-        said = score(completer.transform(_probe(train, pattern)))
-        offsets.append(said[0])
-        slopes = np.split((said[1:] - said[0]).T, np.cumsum(train.observed[:, pattern].sum(axis=0))[:-1], 1)
+        scores = score(completer.transform(_probe(train, pattern)))
+        offsets.append(scores[0])
+        ends = np.cumsum(train.observed[:, pattern].sum(axis=0))[:-1]
+        slopes = np.split((scores[1:] - scores[0]).T, ends, axis=1)
         own = dict(zip(np.array(train.names)[pattern].tolist(), slopes, strict=True))
         for name, has in zip(train.names, train.observed.T, strict=True):
-            parts[name].append(own.get(name, np.zeros((said.shape[1], int(has.sum())))))
+            parts[name].append(own.get(name, np.zeros((scores.shape[1], int(has.sum())))))
     coefficients = {name: np.vstack(blocks) for name, blocks in parts.items()}
     ids = _sum_ids(len(next(iter(coefficients.values()))))
     summed = kernels.view_kernels_.sum_samples(coefficients, ids)

@@ -70,7 +70,7 @@ class LinearModel(NamedTuple):
         ends = np.cumsum([Phi.shape[1] for Phi in table.factors])[:-1]
         return cls(tuple(np.split(coef, ends)), np.atleast_1d(bias), known)
 
-    def times(self, factor: float) -> Any:
+    def rescale(self, factor: float) -> Any:
         """The model whose scores are so many times as large."""
         return self._replace(coef=tuple(factor * part for part in self.coef), bias=factor * self.bias)
 
@@ -479,8 +479,8 @@ class FactorCox(FactorModel, SurvivalModel):
         samples, left_out = self._fit_members(X, y.to_array(), weight, np.zeros(1))
         y = Survival(y.time[samples], y.event[samples])
         slopes, together = self._average_risks(left_out[:, :, 0], y, "loss")
-        self._together = self._together.times(slopes[0])
-        self._alone = {name: model and model.times(slopes[-1]) for name, model in self._alone.items()}
+        self._together = self._together.rescale(slopes[0])
+        self._alone = {name: model and model.rescale(slopes[-1]) for name, model in self._alone.items()}
         self.held_out_risks_ = scatter_rows(together, samples, len(X))
 
     def _fit_table(
@@ -497,7 +497,7 @@ class FactorCox(FactorModel, SurvivalModel):
         coef = axes.back @ fit.coef
         model = LinearModel.split(table, coef[:, None], -axes.center @ coef, np.zeros(0, dtype=int))
         slope = 1.0 if first else to_log_hazards(fit.loo, target)[0]  # views are averaged as log-hazards
-        return model.times(slope), slope * fit.loo[:, None]
+        return model.rescale(slope), slope * fit.loo[:, None]
 
     def _predict(self, X: Views) -> Array:
         return self._average(X, *self._scores(X), 0.0)[:, 0]

@@ -289,10 +289,10 @@ class LateFusion(PerViewClassifier):
             self._view_weights = skills / max(float((X.observed @ skills).max()), 1e-12)
         return self._fuse(X, proba)
 
-    def _counted(self, X: Any) -> Array:
+    def _usable_views(self, X: Any) -> Array:
         """Which views have probabilities of which rows; views x rows x 1."""
-        taught = np.array([self._view_classifiers[name] is not None for name in X.names])
-        return np.asarray(X.observed.T & taught[:, None])[:, :, None]
+        has_classifier = np.array([self._view_classifiers[name] is not None for name in X.names])
+        return np.asarray(X.observed.T & has_classifier[:, None])[:, :, None]
 
     def _predict_proba_rows(self, X: Any) -> Array:
         return self._fuse(X, self._view_proba(X))
@@ -302,9 +302,9 @@ class LateFusion(PerViewClassifier):
         if self.rule != "mean":
             log_odds = np.tensordot(self._view_weights, self._log_odds(proba), 1)
             return np.asarray(softmax(np.log(self._frequencies) + log_odds, axis=1))
-        counted = self._counted(X)
-        total = counted.sum(axis=0)
-        mean = (proba * counted).sum(axis=0) / np.maximum(total, 1)
+        usable = self._usable_views(X)
+        total = usable.sum(axis=0)
+        mean = (proba * usable).sum(axis=0) / np.maximum(total, 1)
         return np.where(total > 0, mean, self._frequencies)
 
     def contributions(self, X: Any) -> Array:
@@ -319,8 +319,8 @@ class LateFusion(PerViewClassifier):
     def _decompose_rows(self, X: Any) -> Array:
         proba = self._view_proba(X)
         if self.rule == "mean":
-            counted = self._counted(X)
-            parts = counted * (proba - self._frequencies) / np.maximum(counted.sum(axis=0), 1)
+            usable = self._usable_views(X)
+            parts = usable * (proba - self._frequencies) / np.maximum(usable.sum(axis=0), 1)
         else:
             parts = self._view_weights[:, None, None] * self._log_odds(proba)
         return np.asarray(parts.transpose(1, 0, 2))

@@ -151,19 +151,19 @@ class FusedRidge(NamedTuple):
 
     def predict(self, rows: KernelViews) -> Array:
         """Of new samples, kernels against the training samples."""
-        said = predict_views([ridge and ridge.predict for ridge in self.ridges], rows, self.mean)
-        return self.mean + self.slope * average_views(said - self.mean, rows.observed, self.weights)
+        predictions = predict_views([ridge and ridge.predict for ridge in self.ridges], rows, self.mean)
+        return self.mean + self.slope * average_views(predictions - self.mean, rows.observed, self.weights)
 
 
 def predict_views(
     models: Sequence[Callable[[Array], Array] | None], X: KernelViews, usual: float = 0.0
 ) -> Array:
     """What the models of the views say of rows that have them, rows x views; elsewhere the `usual`."""
-    said = np.full(X.observed.shape, usual)
+    predictions = np.full(X.observed.shape, usual)
     for v, (name, model) in enumerate(zip(X.names, models, strict=True)):
         if model is not None and X.observed[:, v].any():
-            said[X.observed[:, v], v] = model(np.asarray(X.block(name)))
-    return said
+            predictions[X.observed[:, v], v] = model(np.asarray(X.block(name)))
+    return predictions
 
 
 def average_views(values: Array, observed: Array, weights: Array) -> Array:
