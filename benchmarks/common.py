@@ -31,9 +31,8 @@ import absentia  # noqa: E402
 from absentia import KernelViews, datasets, missingness  # noqa: E402
 from absentia.core import Scaled  # noqa: E402
 from absentia.core.optimize import Point  # noqa: E402
-from absentia.methods.completion.mkmc._low_rank import Noise, VisibleProblem  # noqa: E402
+from absentia.methods.completion.mkmc._low_rank import Noise, ViewKernel, VisibleProblem, merge_views  # noqa: E402  # noqa: E402
 from absentia.methods.completion.mkmc._selection import _leading_pairs, _start_from_leading  # noqa: E402
-from absentia.methods.completion.mkmc._view_kernels import ViewKernel, merge_views  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parent / "docs"

@@ -22,7 +22,7 @@ from scipy.special import log_softmax, softmax
 
 from absentia.core.linalg import solve_left_out
 from absentia.methods.learning import _logistic
-from absentia.methods.prediction import _linear, _trees
+from absentia.methods.prediction import _early_fusion, _trees
 
 METHODS = ("linear", "zero-rbf")
 SMALLEST = 1e-9  # penalty of offsets, of which one is too many
@@ -97,9 +97,9 @@ def fit_softmax(axes, y, weight, n_classes, C=None, groups=None):
     left_out, curve[C] = rows.leave_one_out(solutions)
     b = solutions[0].state.w.reshape(rows.shape)
     coef = axes.back @ b[:, 1:].T
-    model = _logistic.LogisticModel(coef, b[:, 0] - axes.center @ coef)
+    intercept = b[:, 0] - axes.center @ coef
     dual = axes.Z @ (b[:, 1:] / (axes.size * np.maximum((axes.Z**2).sum(axis=0), 1e-300))).T
-    return _logistic.LogisticFit(model, C, left_out, curve, dual, solutions[0])
+    return _logistic.LogisticFit(coef, intercept, C, left_out, curve, dual, solutions[0])
 
 
 def to_softmax(scores):
@@ -111,7 +111,7 @@ def softmax_everywhere():
     """Where logistic regression is learned, and where its scores become probabilities."""
     with (
         mock.patch.object(_logistic, "fit_logistic", fit_softmax),
-        mock.patch.object(_linear, "fit_logistic", fit_softmax),
+        mock.patch.object(_early_fusion, "fit_logistic", fit_softmax),
         mock.patch.object(_logistic, "to_probabilities", to_softmax),
         mock.patch.dict(_trees.LINKS, {"one against the rest": to_softmax}),
     ):

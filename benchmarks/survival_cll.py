@@ -18,7 +18,7 @@ from sklearn.decomposition import KernelPCA
 from sklearn.model_selection import StratifiedKFold
 
 from absentia import AbsentSurvival, CombineKernels, Views, datasets, experiment, survival
-from absentia.methods.prediction._kernel_pipeline import KernelPipeline
+from absentia.methods.prediction._composite import KernelPipeline
 from absentia.tasks import SURVIVAL, Plan
 
 METHODS = {

@@ -42,13 +42,7 @@ def cuts(monkeypatch):
         seen.append((len(order), split))
         return folds
 
-    modules = (
-        _base,
-        prediction._auto,
-        prediction._view_classifiers,
-        prediction._survival,
-        learning._held_out,
-    )
+    modules = (_base, prediction._auto, prediction._late_fusion, prediction._survival, learning._held_out)
     for module in modules:
         monkeypatch.setattr(module, "make_folds", spy)
     return seen

@@ -4,8 +4,8 @@ import numpy as np
 
 from absentia import MKMC
 from absentia.methods.completion.mkmc import _low_rank
+from absentia.methods.completion.mkmc._low_rank import ViewKernel
 from absentia.methods.completion.mkmc._selection import _leading_pairs, _start_from_leading
-from absentia.methods.completion.mkmc._view_kernels import ViewKernel
 
 MODELS = ["full", "pca", "fa"]
 

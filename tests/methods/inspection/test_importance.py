@@ -19,7 +19,7 @@ from absentia import (
     inspection,
     models,
 )
-from absentia.methods.inspection._contributions import _coefficients_of_observed, _find_parts
+from absentia.methods.inspection._contributions import _coefficients_of_observed
 from helpers.known_effects import planted
 
 
@@ -55,7 +55,7 @@ def test_weights_give_the_view_s_own_part_of_scores(completer):
     kernel = ViewKernels("linear", normalize=None, clip=None)
     model = AbsentClassifier(completer, kernel=kernel, C=0.1).fit(views[:45], y[:45])
     new = views[45:]
-    parts, _ = _find_parts(model, new)
+    parts = inspection.contributions(model, new)["contribution"].to_numpy().reshape(len(new), -1, 2)
     makes, machine = model._kernels.view_kernels_, model._machine
     second = int(np.argmax(model._class_order))  # the class that the machine takes for positive
     for v, name in enumerate(machine.names_in_):

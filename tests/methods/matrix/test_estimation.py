@@ -6,7 +6,7 @@ from absentia.methods.matrix import _estimation as module
 from absentia.methods.matrix._estimation import FreeParts, MomentUpdate, initial_model, run_em
 from absentia.methods.matrix._inference import log_marginal_likelihood
 from absentia.methods.matrix._model import RowKernel
-from absentia.methods.matrix._row_model import _select_gamma
+from absentia.methods.matrix._targets import _select_gamma
 from helpers.matrices import from_model, kronecker_sum, rbf
 from reference import pma as reference
 

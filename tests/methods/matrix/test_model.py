@@ -6,7 +6,7 @@ import scipy.linalg
 
 from absentia.core.linalg import NotPositiveDefiniteError
 from absentia.methods.matrix._model import RowKernel
-from absentia.methods.matrix._row_model import _nystrom_root
+from absentia.methods.matrix._targets import _nystrom_root
 from helpers.matrices import every_kind, every_seed, kronecker_sum, positive, problem, tight
 from reference import pma as reference
 

@@ -6,7 +6,7 @@ import pytest
 from absentia import FactorCox, ViewKernels, Views
 from absentia.data.survival import Survival
 from absentia.methods.prediction._cox import PartialLikelihood, fit_coefficients, fit_cox
-from absentia.methods.prediction._factor_cox import fit_factor_cox
+from absentia.methods.prediction._factors import fit_factor_cox
 from reference import cox
 
 N = 120

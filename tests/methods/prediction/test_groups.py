@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import AutoClassifier, AutoRegressor, EarlyFusionRegressor, Views
-from absentia.methods.learning import Axes, fit_logistic
-from absentia.methods.prediction._linear import fit_linear_numbers
+from absentia.methods.learning import Axes, fit_logistic, to_probabilities
 from absentia.methods.prediction._ridge import Ridge
 
 GROUPS = np.repeat(np.arange(20), [1, 4, 2, 3, 5, 1, 2, 4, 3, 2] * 2)  # of 54 samples
@@ -25,7 +24,7 @@ def refit(axes, y, weight, n_classes, C, X):
     for group in np.unique(GROUPS):
         out = group == GROUPS
         without = fit_logistic(axes._replace(Z=axes.Z[~out]), y[~out], weight[~out], n_classes, C)
-        exact[out] = without.model.predict_proba(X[out])
+        exact[out] = to_probabilities(X[out] @ without.coef + without.intercept)
     return exact
 
 
@@ -46,12 +45,12 @@ def test_the_error_is_of_second_order_in_the_weight_of_the_group():
     X, y = make_problem(5)
     axes, out = Axes.of_table(X), GROUPS == 4
     without = fit_logistic(axes._replace(Z=axes.Z[~out]), y[~out], np.ones((~out).sum()), 2, 1.0)
-    exact = without.model.predict_proba(X[out])
+    exact = to_probabilities(X[out] @ without.coef + without.intercept)
     errors, shifts = [], []
     for share in (0.1, 0.01):
         fit = fit_logistic(axes, y, np.where(out, share, 1.0), 2, 1.0, GROUPS)
         errors.append(np.abs(fit.loo_proba[out] - exact).max())
-        shifts.append(np.abs(fit.model.predict_proba(X[out]) - exact).max())
+        shifts.append(np.abs(to_probabilities(X[out] @ fit.coef + fit.intercept) - exact).max())
     assert errors[1] < errors[0] / 60  # a hundred times less, about
     assert shifts[1] > shifts[0] / 20  # ten times less
 
@@ -108,15 +107,15 @@ def _centred(K, weight):
 def test_linear_ridge_without_a_group_is_exact():
     X, y = make_problem(5)
     y, weight = y + X[:, 1], np.random.default_rng(1).uniform(0.5, 2, 54)
-    told = fit_linear_numbers(X, y, weight, 3.0, GROUPS)
-    Z = (X - told.model.mean) / told.model.scale  # what is learned from, but for what is clipped
-    Z = np.clip(Z, -3, 3)
+    model = EarlyFusionRegressor("ridge", alpha=3.0)
+    told = model.fit(Views.from_dict({"x": X}), y, sample_weight=weight, groups=GROUPS).loo_predictions_
+    Z = np.clip((X - X.mean(axis=0)) / X.std(axis=0), -3, 3)  # what is learned from
     for group in (1, 4, 8):
         out = group == GROUPS
         A = np.column_stack([np.ones((~out).sum()), Z[~out]])
         H = (A.T * weight[~out]) @ A + np.diag([0.0, *[3.0] * 5])
         b = np.linalg.solve(H, A.T @ (weight[~out] * y[~out]))
-        np.testing.assert_allclose(told.loo[out], b[0] + Z[out] @ b[1:], atol=1e-8)
+        np.testing.assert_allclose(told[out], b[0] + Z[out] @ b[1:], atol=1e-8)
 
 
 def test_forests_tell_nothing_out_of_bag_of_groups():

@@ -6,7 +6,7 @@ import pytest
 from absentia import CVKT, AbsentClassifier, KernelViews, ViewKernels, Views
 from absentia.data import Presence
 from absentia.methods.prediction import restrict_kernel
-from absentia.methods.prediction._kernel_pipeline import (
+from absentia.methods.prediction._composite import (
     KernelPipeline,
     _make_completer,
     check_per_view,

@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import KernelViews
-from absentia.methods.prediction._ridge import (
-    _PENALTIES,
-    FusedRidge,
-    Ridge,
-    _explained_variance,
-    skill_weights,
-)
+from absentia.methods.prediction._ridge import _PENALTIES, FusedRidge, Ridge, skill_weights
 
 
 def problem(n=24, seed=0):
@@ -96,20 +90,20 @@ def test_a_kernel_without_spread_says_the_mean():
 def test_views_are_worth_the_variance_that_they_explain_of_samples_left_out():
     K, y, weight = problem()
     views = KernelViews.from_dense(np.array([K, np.eye(len(y))]))
-    targets = np.column_stack([y, -2 * y])
-    found = _explained_variance(views, targets, weight)
+    found = skill_weights(views, y, weight)
     share = weight / weight.sum()
     missed = min(Ridge.fit(K, y, weight).errors.values())
-    assert found[0] == pytest.approx(1 - missed / (share @ (y - share @ y) ** 2))
-    assert found[0] > 0.3
-    assert found[1] == 0
-    np.testing.assert_array_equal(
-        _explained_variance(views, np.full((len(y), 1), 3.0), np.ones(len(y))), 0.0
-    )
-    np.testing.assert_allclose(skill_weights(views, targets, weight), found / found.sum())
-    np.testing.assert_allclose(skill_weights(views, np.full((len(y), 1), 3.0), weight), 0.5)
-    few = views.hide(np.arange(len(y))[:, None] < [0, len(y)])
-    assert _explained_variance(few, targets, weight)[0] == 0
+    explained = 1 - missed / (share @ (y - share @ y) ** 2)
+    assert explained > 0.3
+    np.testing.assert_array_equal(found, [1, 0])  # the second view tells samples from nothing
+    noisy = K + 20 * np.eye(len(y))  # tells less
+    other = 1 - min(Ridge.fit(noisy, y, weight).errors.values()) / (share @ (y - share @ y) ** 2)
+    both = KernelViews.from_dense(np.array([K, noisy]))
+    wanted = np.array([explained, other]) / (explained + other)
+    np.testing.assert_allclose(skill_weights(both, y, weight), wanted)
+    np.testing.assert_array_equal(skill_weights(views, np.full(len(y), 3.0), weight), 0.5)
+    few = both.hide(np.arange(len(y))[:, None] < [0, len(y)])
+    np.testing.assert_array_equal(skill_weights(few, y, weight), [0, 1])
 
 
 def test_fusion_weighs_views_by_what_they_tell_and_leaves_samples_out_as_each_view_does():

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
+from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
 import absentia
 from absentia import AbsentClassifier, Views, ViewStacking
-from absentia.methods.prediction._stacking import _RIDGE, LogOddsImputer, StackingModel
-from absentia.methods.prediction._view_classifiers import softmax_rows
+from absentia.methods.prediction._late_fusion import LogOddsImputer, StackingModel
 from helpers.digit_samples import half_seen_digits
 
 BASE = AbsentClassifier(None, C=1.0)
@@ -23,9 +23,9 @@ def test_the_second_model_is_at_the_least_of_its_objective():
 
     def objective(parameters):
         w, b = parameters[:3], parameters[3:]
-        probabilities = softmax_rows(b + np.tensordot(w, L, 1))[np.arange(50), y]
+        probabilities = softmax(b + np.tensordot(w, L, 1), axis=1)[np.arange(50), y]
         value = -np.average(np.log(probabilities), weights=weight)
-        return value + 0.05 * ((w - 1 / 3) ** 2).sum() + _RIDGE / 2 * b @ b
+        return value + 0.05 * ((w - 1 / 3) ** 2).sum() + 0.01 / 2 * b @ b
 
     free = StackingModel.fit(L, y, weight, 0.1, nonnegative=False)
     assert free.weights[2] < 0 < free.weights[0]
@@ -61,7 +61,7 @@ def test_contributions_and_offsets_are_the_log_odds(absent):
     views, y = half_seen_digits(120)
     fitted = ViewStacking(BASE, absent=absent).fit(views, y % 3)
     odds = fitted.contributions(views).sum(axis=1) + fitted._final.offsets[fitted._class_order]
-    np.testing.assert_allclose(softmax_rows(odds), fitted.predict_proba(views), atol=1e-12)
+    np.testing.assert_allclose(softmax(odds, axis=1), fitted.predict_proba(views), atol=1e-12)
 
 
 @pytest.mark.slow

@@ -15,21 +15,8 @@ from absentia import (
     datasets,
 )
 from absentia.methods.learning import subset
-from absentia.methods.prediction._fusion import _skill
-from absentia.methods.prediction._view_classifiers import (
-    FilledTable,
-    ViewClassifier,
-    _check_base,
-    _cross_val_proba,
-    softmax_rows,
-)
+from absentia.methods.prediction._late_fusion import FilledTable, ViewClassifier, _cross_val_proba, _skill
 from helpers.digit_samples import half_seen_digits
-
-
-def test_exponentials_do_not_overflow():
-    np.testing.assert_allclose(
-        softmax_rows(np.array([[1000.0, 1000.0], [0.0, np.log(3)]])), [[0.5, 0.5], [0.25, 0.75]]
-    )
 
 
 def test_an_absent_view_says_what_the_frequencies_say():
@@ -40,7 +27,7 @@ def test_an_absent_view_says_what_the_frequencies_say():
     assert proba.shape == (6, 120, 3)
     absent = ~own.observed.T
     np.testing.assert_allclose(proba[absent], np.tile(fitted._frequencies, (absent.sum(), 1)))
-    np.testing.assert_array_equal(fitted._counted(own)[:, :, 0], own.observed.T)
+    np.testing.assert_array_equal(fitted._usable_views(own)[:, :, 0], own.observed.T)
     np.testing.assert_allclose(fitted._log_odds(proba)[absent], 0, atol=1e-12)
 
 
@@ -135,8 +122,8 @@ def test_held_out_probabilities_are_of_others_and_worth_less_than_seen_ones():
 
 
 def test_what_cannot_be_a_base_is_refused():
-    views, _ = half_seen_digits()
+    views, y = half_seen_digits()
     with pytest.raises(ValueError, match="a classifier with predict_proba"):
-        _check_base(3, views)
+        LateFusion(3).fit(views, y)
     with pytest.raises(ValueError, match="LogisticRegression takes features, but kernels came"):
-        _check_base(LogisticRegression(), ViewKernels().fit_transform(views))
+        LateFusion(LogisticRegression()).fit(ViewKernels().fit_transform(views), y)

@@ -97,8 +97,7 @@ from absentia.core.linalg import (
 )
 from absentia.core.optimize import AccelerationState, Point, Solution, UpdateEvaluation, accelerate
 from absentia.data import KernelViews
-from absentia.methods.completion._base import Basis, Coordinates, add_mean_coordinate
-from absentia.methods.completion._regularised import RegularisedCompleter
+from absentia.methods.completion._base import Basis, Coordinates, RegularisedCompleter, add_mean_coordinate
 
 #: An eigenvalue below this share of the kernel's largest value, times the samples, is rounding.
 _RANK_TOL = 1e-10

@@ -73,8 +73,7 @@ from absentia.core import (
 from absentia.core.linalg import cholesky, cholesky_solve, group_by_pattern, inverse_sqrt
 from absentia.core.optimize import AccelerationState, Point, Solution, UpdateEvaluation, accelerate
 from absentia.data import KernelViews
-from absentia.methods.completion._base import Basis, Coordinates, add_mean_coordinate
-from absentia.methods.completion._regularised import RegularisedCompleter
+from absentia.methods.completion._base import Basis, Coordinates, RegularisedCompleter, add_mean_coordinate
 
 
 @dataclass(frozen=True)

@@ -87,8 +87,14 @@ def contributions(model: Any, X: Any, *, how: Literal["auto", "leaving out"] = "
         raise ValueError(f"how must be 'auto' or 'leaving out', not {how!r}")
     import pandas as pd
 
-    classifier, _ = _open_model(model, X)
-    parts, exact = _find_parts(model, X, exact=how == "auto")
+    classifier, rows = _open_model(model, X)
+    exact = how == "auto" and _has_parts(classifier)
+    if exact:
+        parts = np.asarray(classifier.contributions(rows))
+        if parts.shape[2] < len(classifier.classes_):
+            parts = np.concatenate([-parts, parts], axis=2)
+    else:
+        parts = _parts_by_leaving_out(classifier, rows)
     n, V, k = parts.shape
     frame = pd.DataFrame(
         {
@@ -100,24 +106,6 @@ def contributions(model: Any, X: Any, *, how: Literal["auto", "leaving out"] = "
     )
     frame.attrs["how"] = "exact" if exact else "leaving out"
     return frame
-
-
-def _find_parts(model: Any, X: Any, *, exact: bool = True) -> tuple[Array, bool]:
-    """The same as an array, rows x views x classes in the classifier's order; whether it is exact.
-
-    Parameters
-    ----------
-    model, X
-        As in :func:`contributions`.
-    exact : bool, default True
-        Take the exact parts where the classifier has them.
-    """
-    classifier, rows = _open_model(model, X)
-    if exact and _has_parts(classifier):
-        parts = np.asarray(classifier.contributions(rows))
-        both = parts.shape[2] < len(classifier.classes_)
-        return (np.concatenate([-parts, parts], axis=2) if both else parts), True
-    return _parts_by_leaving_out(classifier, rows), False
 
 
 def _has_parts(classifier: Any) -> bool:

@@ -50,6 +50,7 @@ from absentia.methods.learning._inputs import (
     check_labels,
     check_targets,
     check_y,
+    count_columns,
     subset,
     warn_of_empty,
 )
@@ -110,7 +111,7 @@ class Learner(Estimator, ABC):
             X = self._input.encode(X, self)
             self._learn(X, y, weight * X.observed.any(axis=1))
             self.names_in_, self.ids_, self._observed = X.names, X.ids, X.observed
-            self._widths = self._input.widths(X)
+            self._widths = count_columns(X)
             self.n_features_in_ = sum(self._widths)
 
     @abstractmethod
@@ -282,11 +283,11 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
 
 def _mean_proba(proba: Array, weight: Array, frequencies: Array) -> Array:
     """Mean of the probabilities (n, classes) of samples that have weight, whatever their order."""
-    told = np.flatnonzero((weight > 0) & np.isfinite(proba).all(axis=1))
-    if not len(told):
+    rows = np.flatnonzero((weight > 0) & np.isfinite(proba).all(axis=1))
+    if not len(rows):
         return frequencies
-    totals = [fsum(column) for column in (proba[told] * weight[told, None]).T]
-    return np.maximum(np.array(totals) / fsum(weight[told]), _LEAST_LEVEL * frequencies)
+    totals = [fsum(column) for column in (proba[rows] * weight[rows, None]).T]
+    return np.maximum(np.array(totals) / fsum(weight[rows]), _LEAST_LEVEL * frequencies)
 
 
 def _make_decision(decision: Any, classes: Array, levels: Array) -> Array:

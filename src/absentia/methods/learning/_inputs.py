@@ -40,10 +40,6 @@ class Kernels:
         X.check_columns(learner.names_in_, learner.ids_)
         return X
 
-    def widths(self, X: Any) -> tuple[int, ...]:
-        """Columns that have to be there again: the training samples."""
-        return (len(X),)
-
 
 class Features:
     """:class:`Views`, the same for training and new samples."""
@@ -71,10 +67,6 @@ class Features:
             )
         return learner._coding.of_new(X.select(learner.names_in_))
 
-    def widths(self, X: Any) -> tuple[int, ...]:
-        """Numbers of features, which have to be the same again."""
-        return tuple(X.block(name).shape[1] for name in X.names)
-
 
 class ViewsOrKernels:
     """Views or square kernels; ``predict`` takes the kind that ``fit`` was given."""
@@ -84,7 +76,7 @@ class ViewsOrKernels:
 
     def check(self, X: Any, learner: Any) -> Any:
         """What `learner` can learn from."""
-        return _select_input(X).check(X, learner)
+        return INPUTS["kernels" if isinstance(X, KernelViews) else "views"].check(X, learner)
 
     def encode(self, X: Any, learner: Any) -> Any:
         """`X` itself: the estimators that `learner` is composed of encode features and match columns."""
@@ -106,16 +98,13 @@ class ViewsOrKernels:
             warn(f"view(s) {unknown} were not there in training and are ignored", AbsenceWarning)
         return learner._coding.in_views(X)
 
-    def widths(self, X: Any) -> tuple[int, ...]:
-        """Columns that have to be there again."""
-        return _select_input(X).widths(X)
-
 
 INPUTS: dict[str, Kernels | Features] = {"kernels": Kernels(), "views": Features()}
 
 
-def _select_input(X: Any) -> Kernels | Features:
-    return INPUTS["kernels" if isinstance(X, KernelViews) else "views"]
+def count_columns(X: Any) -> tuple[int, ...]:
+    """Columns that new samples have to have again: training samples of kernels, features by view."""
+    return (len(X),) if isinstance(X, KernelViews) else tuple(X.block(name).shape[1] for name in X.names)
 
 
 def _check_views(X: Any, learner: Any) -> Views:

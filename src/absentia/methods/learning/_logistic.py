@@ -37,7 +37,7 @@ in, and memory is that of the rows along their axes.
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.linalg import eigh  # divide and conquer: a quarter less time than SciPy's own choice
@@ -45,7 +45,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.special import expit
 from sklearn.utils.extmath import randomized_svd
 
-from absentia.core import Array, Positive, estimator, get_factors, serializable
+from absentia.core import Array, Positive, estimator, get_factors
 from absentia.core.linalg import inverse_sqrt, solve_left_out
 from absentia.core.optimize import Solution, StoppingRule, iterate
 from absentia.data import KernelViews, number_groups, order_for_learning, prefers_factors, stack_groups
@@ -199,22 +199,6 @@ def _leading(values: Array, vectors: Array) -> tuple[Array, Array]:
     return np.sqrt(values[keep]), vectors[:, keep]
 
 
-@serializable
-class LogisticModel(NamedTuple):
-    """Scores of rows, and the probabilities of the classes that they mean."""
-
-    coef: Array  # columns x classes, of two classes x 1
-    intercept: Array
-
-    def scores(self, rows: Array) -> Array:
-        """Of rows of the table or kernel that it was learned from, rows x classes (two classes: x 1)."""
-        return rows @ self.coef + self.intercept
-
-    def predict_proba(self, rows: Array) -> Array:
-        """Probabilities of the classes, rows x classes."""
-        return to_probabilities(self.scores(rows))
-
-
 def to_probabilities(scores: Array) -> Array:
     """Probabilities out of scores of classes against the rest, rows x classes."""
     p = expit(scores)
@@ -227,20 +211,13 @@ def to_probabilities(scores: Array) -> Array:
 class LogisticFit(NamedTuple):
     """A model, its C, and what leaving out each sample says: probabilities, and log-loss for every C."""
 
-    model: LogisticModel
+    coef: Array  # columns of the table or kernel that it was learned from x classes, of two classes x 1
+    intercept: Array  # of their scores
     C: float
     loo_proba: Array  # samples x classes
     loo_curve: dict[float, float]
     dual: Array  # samples x machines: coefficients of the samples with the same scores
     solution: Solution[NewtonPoint]  # of the class that took longest
-
-
-class LeavesOut(Protocol):
-    """What a strength is selected for: machines of a strength, and how they do on rows left out."""
-
-    def solve(self, C: float, start: Sequence[Array]) -> list[Solution[NewtonPoint]]: ...
-
-    def leave_one_out(self, solutions: Sequence[Solution[NewtonPoint]]) -> tuple[Array, float]: ...
 
 
 class _Rows(NamedTuple):
@@ -292,19 +269,19 @@ def fit_logistic(
     b = np.array([solution.state.w for solution in solutions])
     coef = axes.back @ b[:, 1:].T
     slowest = max(solutions, key=lambda solution: (not solution.converged, solution.n_iter))
-    model = LogisticModel(coef, b[:, 0] - axes.center @ coef)
+    intercept = b[:, 0] - axes.center @ coef
     # axes are orthogonal: coordinates of the samples, over the sum of their squares, lead back to an axis
     lengths = np.sum([(Z[:, 1:] ** 2).sum(axis=0) for _, Z in A.blocks()], axis=0)
     back = (b[:, 1:] / (axes.size * np.maximum(lengths, 1e-300))).T
     dual = A.times(np.vstack([np.zeros((1, len(b))), back]))
-    return LogisticFit(model, C, left_out, dict(sorted(curve.items())), dual, slowest)
+    return LogisticFit(coef, intercept, C, left_out, dict(sorted(curve.items())), dual, slowest)
 
 
-def select_strength(
-    rows: LeavesOut, start: Sequence[Array]
-) -> tuple[float, Sequence[Array], dict[float, float]]:
+def select_strength(rows: Any, start: Sequence[Array]) -> tuple[float, Sequence[Array], dict[float, float]]:
     """The C of least loss of rows left out, weights near its own, and the losses of all C tried.
 
+    ``rows.solve(C, start)`` gives solutions of a C, ``rows.leave_one_out(solutions)`` what they say of rows
+    left out, and its loss.
     From the least C on, decade by decade, then half a decade to either side of the best.
     """
     points: dict[float, Sequence[Array]] = {}
@@ -487,11 +464,11 @@ class KernelLogistic(KernelMachine, Classifier):
         fit = fit_logistic(axes, y[counted], weight[counted], len(self.classes_), C, groups)
         self.C_, self.loo_curve_ = fit.C, fit.loo_curve
         self.loo_proba_ = scatter_rows(fit.loo_proba, counted, len(X))
-        self._weights = self._norms = np.tile(eta, (len(fit.model.intercept), 1))
+        self._weights = self._norms = np.tile(eta, (len(fit.intercept), 1))
         self.weights_ = self._weights[0] if len(self._weights) == 1 else self._weights
-        self.dual_coef_ = np.zeros((len(fit.model.intercept), len(X)))
+        self.dual_coef_ = np.zeros((len(fit.intercept), len(X)))
         self.dual_coef_[:, counted] = (fit.dual * length[:, None]).T
-        self.bias_ = fit.model.intercept
+        self.bias_ = fit.intercept
         self.support_ = np.sort(counted)
         self.usable_ = np.asarray((self._coverage(X) > 0).any(axis=1))
         self._set_convergence(fit.solution)

@@ -26,7 +26,7 @@ import numpy as np
 import scipy.linalg
 
 from absentia.core import Array
-from absentia.core.optimize import Callback, Solution, StoppingRule, iterate
+from absentia.core.optimize import Solution, StoppingRule, iterate
 from absentia.methods.learning._machines import FittedMachine, Training, machine_of
 from absentia.methods.learning.engine import (
     GAP,
@@ -54,21 +54,18 @@ class Round(Generic[_Result]):
 
 
 def iterate_rounds(
-    step: Callable[[Array, _Result | None], Round[_Result]],
-    n: int,
-    *,
-    tol: float,
-    max_iter: int,
-    callback: Callback | None = None,
+    step: Callable[[Array, _Result | None], Round[_Result]], n: int, *, tol: float, **options: Any
 ) -> tuple[_Result, Solution[Round[_Result]]]:
-    """Rounds of ``step(shares, last result)`` from shares of one: the last result, and how they ended."""
+    """Rounds of ``step(shares, last result)`` from shares of one: the last result, and how they ended.
+
+    `options` are those of ``iterate``.
+    """
     solution = iterate(
         lambda last: step(last.next_tau, last.result),
         lambda last: last.objective,
         Round[_Result](np.ones(n)),
         stop=StoppingRule(tol),
-        max_iter=max_iter,
-        callback=callback,
+        **options,
     )
     assert solution.state.result is not None
     return solution.state.result, solution

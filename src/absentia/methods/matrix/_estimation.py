@@ -53,7 +53,7 @@ from absentia.core import (
     estimator,
 )
 from absentia.core.linalg import symmetrize
-from absentia.core.optimize import Callback, Solution, StoppingRule, iterate
+from absentia.core.optimize import Solution, StoppingRule, iterate
 from absentia.methods.matrix._inference import (
     Completion,
     Inference,
@@ -204,13 +204,13 @@ def run_em(
     n_draws: int = 2,
     seed: int = 0,
     tol: float = 1e-3,
-    max_iter: int = 100,
     precision: float = 1e-3,
-    callback: Callback | None = None,
+    **options: Any,
 ) -> Solution[EMState]:
     """EM from `start`; X (n, m) is centred.  Stops when the kernels move by less than `tol`, relative.
 
-    `precision` is that of the completions within the loop; each starts from the one before.
+    `precision` is that of the completions within the loop; each starts from the one before.  `options` are
+    those of ``iterate``.
     """
     n_missing = int((~observed).sum())
 
@@ -226,7 +226,7 @@ def run_em(
 
     first = EMState(start, np.where(observed, X, 0.0), None)
     stop = StoppingRule(tol, "the kernels' relative change", lambda state: state.change)
-    return iterate(step, None, first, stop=stop, max_iter=max_iter, callback=callback)
+    return iterate(step, None, first, stop=stop, **options)
 
 
 def _complete_with_draws(
@@ -310,8 +310,7 @@ def _alternate_modes(
     update: _PlugInUpdate,
     *,
     tol: float,
-    max_iter: int,
-    callback: Callback | None = None,
+    **options: Any,
 ) -> Solution[EMState]:
     """MAP inference and estimates of the kernels in turn, until these move by less than `tol`, relative."""
 
@@ -324,7 +323,7 @@ def _alternate_modes(
 
     first = EMState(start, conditional_mean(start, X, observed, tol=1e-6), None)
     stop = StoppingRule(tol, "the kernels' relative change", lambda state: state.change)
-    return iterate(step, None, first, stop=stop, max_iter=max_iter, callback=callback)
+    return iterate(step, None, first, stop=stop, **options)
 
 
 def _sample_with_kernels(
@@ -429,8 +428,10 @@ class AdditiveModel(Iterative, Estimator):
     def _run_em(
         self, start: KroneckerGaussian, X: Array, observed: Array, update: _Update, **options: Any
     ) -> Solution[EMState]:
-        callback, tol, max_iter = self._make_callback(), self.tol, self.max_iter
-        return run_em(start, X, observed, update, tol=tol, max_iter=max_iter, callback=callback, **options)
+        return run_em(start, X, observed, update, **self._iteration(), **options)
+
+    def _iteration(self) -> dict[str, Any]:
+        return {"tol": self.tol, "max_iter": self.max_iter, "callback": self._make_callback()}
 
     def _infer(
         self,
@@ -447,9 +448,7 @@ class AdditiveModel(Iterative, Estimator):
         update = _PlugInUpdate(free, max(self.nugget * float((X[observed] ** 2).mean()), 1e-12))
         if self.inference == "gibbs":
             return _sample_with_kernels(model, X, observed, update, rng, n_samples)
-        solution = _alternate_modes(
-            model, X, observed, update, tol=self.tol, max_iter=self.max_iter, callback=self._make_callback()
-        )
+        solution = _alternate_modes(model, X, observed, update, **self._iteration())
         self._set_convergence(solution)
         return solution.state.model, Completion(solution.state.completed, {})
 

@@ -1,11 +1,17 @@
 """What people use where views are absent: one model on the features of all views side by side.
 
 Boosted trees take an absent feature as it is, NaN, and learn which way it goes; forests and linear models
-(``_linear``) get the training mean for it.  Or only the samples that have every view are learned from
+get the training mean for it.  Or only the samples that have every view are learned from
 (``complete_cases``).
 
 Samples, views and classes are first brought into an order that the data decide; forests and boosted trees
 are scikit-learn's, on one thread, and are kept as plain arrays (``_trees``).
+
+Linear models: features are standardised over the training rows that have them and clipped at three
+deviations; what is absent is the mean, zero.  Where there are more features than rows, the rows'
+coordinates along their principal axes stand in for the features, which changes nothing but the time
+(``learning.Axes``).  Strengths that are selected come from a grid that goes with the rows' mean squared
+length, which grows with the number of features.
 """
 
 from collections.abc import Callable
@@ -22,12 +28,54 @@ from absentia.core import (
     estimator,
     limit_threads,
     make_generator,
+    serializable,
 )
-from absentia.data import Views, column_scales, concatenate_features, number_groups
-from absentia.methods.learning import Classifier, Learner, Regressor, scatter_rows
+from absentia.data import MAX_DEVIATION, Views, column_scales, concatenate_features, number_groups
+from absentia.methods.learning import (
+    Axes,
+    Classifier,
+    Learner,
+    Regressor,
+    fit_logistic,
+    fit_ridge,
+    scatter_rows,
+)
 from absentia.methods.prediction._composite import CanonicalOrder
-from absentia.methods.prediction._linear import Linear, TableFit, fit_linear_classes, fit_linear_numbers
-from absentia.methods.prediction._trees import Trees, as_float32
+from absentia.methods.prediction._trees import LINKS, Trees, as_float32
+
+
+@serializable
+class Linear(NamedTuple):
+    """A linear model of features as they come; `link` is what becomes of its scores."""
+
+    mean: Array
+    scale: Array
+    coef: Array  # outputs x features
+    bias: Array
+    link: str = "identity"
+
+    def predict(self, table: Array) -> Array:
+        """Rows x outputs (probabilities: rows x classes); NaN counts as the training mean."""
+        return LINKS[self.link](standardize(table, self.mean, self.scale) @ self.coef.T + self.bias)
+
+
+def standardize(table: Array, mean: Array, scale: Array) -> Array:
+    """Deviations from the mean in units of the scale, three at most; zero for NaN."""
+    return np.clip(np.where(np.isnan(table), 0.0, (table - mean) / scale), -MAX_DEVIATION, MAX_DEVIATION)
+
+
+class TableFit(NamedTuple):
+    """A model of a table, how much each feature counts in it, and its C or penalty, if it has one.
+
+    What it says of each row once that, or its group, is left out are probabilities, rows x classes, or
+    predictions, (rows,).
+    """
+
+    model: Trees | Linear
+    importance: Array
+    strength: float | None = None
+    loo: Array | None = None  # if it tells
+
 
 _N_TREES = {"forest": 200, "boosting": 100}
 _MIN_OUT_OF_BAG = 50  # trees, by which a sample is in all bags once in ten billion times
@@ -54,13 +102,13 @@ def _forest(problem: _Problem) -> TableFit:
     share: Any = "sqrt" if problem.classes else 1 / 3
     n_trees = problem.n_trees or _N_TREES["forest"]
     # fewer trees may have seen a sample all of them, and out of bag there may be others of its group
-    tells = n_trees >= _MIN_OUT_OF_BAG and number_groups(problem.groups) is None
-    model = kind(n_trees, max_features=share, random_state=problem.seed, oob_score=tells)
+    has_oob = n_trees >= _MIN_OUT_OF_BAG and number_groups(problem.groups) is None
+    model = kind(n_trees, max_features=share, random_state=problem.seed, oob_score=has_oob)
     means = as_float32(column_scales(problem.table)[0])
     table = as_float32(problem.table)
     model.fit(np.where(np.isnan(table), means, table), problem.y, sample_weight=problem.weight)
     loo = None
-    if tells:
+    if has_oob:
         loo = model.oob_decision_function_ if problem.classes else model.oob_prediction_
     return TableFit(Trees.of_forest(model, means), model.feature_importances_, loo=loo)
 
@@ -95,8 +143,24 @@ def _count_bins(table: Array) -> int:
 
 
 def _linear(problem: _Problem) -> TableFit:
-    fit = fit_linear_classes if problem.classes else fit_linear_numbers
-    return fit(problem.table, problem.y, problem.weight, problem.strength, problem.groups)
+    """Logistic regression, each class against the rest, or ridge regression.
+
+    Its strength, if it is ``"cv"``, by leaving out each row, or group of rows.
+    """
+    y, weight, groups = problem.y, problem.weight, problem.groups
+    mean, scale = column_scales(problem.table)
+    axes = Axes.of_table(standardize(problem.table, mean, scale))
+    given = None if isinstance(problem.strength, str) else problem.strength
+    if problem.classes:
+        C = None if given is None else given * axes.size
+        fit = fit_logistic(axes, y, weight, int(y.max()) + 1, C, groups)
+        model = Linear(mean, scale, fit.coef.T, fit.intercept, "one against the rest")
+        strength, loo = fit.C / axes.size, fit.loo_proba
+    else:
+        ridge = fit_ridge(axes, y, weight, None if given is None else given / axes.size, groups)
+        model = Linear(mean, scale, ridge.coef[None, :], np.atleast_1d(ridge.bias))
+        strength, loo = ridge.alpha * axes.size, ridge.loo
+    return TableFit(model, np.linalg.norm(model.coef, axis=0), strength, loo)
 
 
 _MODELS: dict[str, Callable[[_Problem], TableFit]] = {

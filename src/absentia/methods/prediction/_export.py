@@ -34,13 +34,11 @@ from absentia.core import Array, copy_with, serializable
 from absentia.data import KernelViews, Presence, Views
 from absentia.kernels import CombineKernels, ViewKernels
 from absentia.methods.learning import KernelLogistic, SurvivalModel, to_probabilities
-from absentia.methods.prediction._absent import AbsentClassifier
+from absentia.methods.prediction._absent import AbsentClassifier, AbsentRegressor
 from absentia.methods.prediction._auto import MAX_VIEWS, WeightedMembers
-from absentia.methods.prediction._early_fusion import EarlyFusion
-from absentia.methods.prediction._fusion import LateFusion
-from absentia.methods.prediction._kernel_pipeline import KernelPipeline
-from absentia.methods.prediction._linear import Linear
-from absentia.methods.prediction._regressor import AbsentRegressor
+from absentia.methods.prediction._composite import KernelPipeline
+from absentia.methods.prediction._early_fusion import EarlyFusion, Linear
+from absentia.methods.prediction._late_fusion import LateFusion
 from absentia.methods.prediction._ridge import FusedRidge, Ridge
 from absentia.methods.prediction._survival import AbsentSurvival, Averaged, Cox
 
@@ -238,12 +236,13 @@ def _weigh_patterns(model: Any, score: Callable[[KernelViews], Array]) -> Patter
     completer, patterns = completer.unshortened(), _patterns_of(train.names)
     offsets, parts = [], {name: list[Array]() for name in train.names}
     for pattern in patterns:
-        said = score(completer.transform(_probe(train, pattern)))
-        offsets.append(said[0])
-        slopes = np.split((said[1:] - said[0]).T, np.cumsum(train.observed[:, pattern].sum(axis=0))[:-1], 1)
+        scores = score(completer.transform(_probe(train, pattern)))
+        offsets.append(scores[0])
+        ends = np.cumsum(train.observed[:, pattern].sum(axis=0))[:-1]
+        slopes = np.split((scores[1:] - scores[0]).T, ends, axis=1)
         own = dict(zip(np.array(train.names)[pattern].tolist(), slopes, strict=True))
         for name, has in zip(train.names, train.observed.T, strict=True):
-            parts[name].append(own.get(name, np.zeros((said.shape[1], int(has.sum())))))
+            parts[name].append(own.get(name, np.zeros((scores.shape[1], int(has.sum())))))
     coefficients = {name: np.vstack(blocks) for name, blocks in parts.items()}
     ids = _sum_ids(len(next(iter(coefficients.values()))))
     summed = kernels.view_kernels_.sum_samples(coefficients, ids)

@@ -7,9 +7,15 @@ views side by side, absent ones zero and samples with few views as long as other
 for each view, of the samples that have it.  Both are linear in the factors, so that a model is landmarks
 and weights, however many samples it was learned from, and new samples need nothing but their own chunk.
 Nothing is n x n; features may stay in chunks (``Views.from_parquet``), in training as in prediction.
+
+Cox regression is that of ``_cox``, ties as Breslow has them.  Its penalty is that of the least partial
+likelihood of log-risks that samples get without themselves.  With the cumulative hazard held where it is,
+the likelihood is a sum over samples, ``h_i - event_i`` is the slope and ``h_i`` the curvature of sample i
+by its log-risk, and leaving it out is what it is in logistic regression (``learning/_logistic``), but for
+terms of second order and the share that one sample has in the hazard.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, NamedTuple, Self
 
@@ -18,27 +24,35 @@ from sklearn.base import clone
 
 from absentia.core import Array, Positive, copy_with, estimator, serializable
 from absentia.core.linalg import inverse_sqrt
-from absentia.data import ChunkedTable, Coding, KernelViews, Views, order_for_learning
+from absentia.core.optimize import Solution
+from absentia.data import ChunkedTable, Coding, KernelViews, Views, number_groups, order_for_learning
+from absentia.data.survival import Survival
 from absentia.kernels import ViewKernels
 from absentia.methods.learning import (
     Axes,
     Classifier,
+    DesignMatrix,
     FactorTable,
     Learner,
+    NewtonPoint,
     Regressor,
+    SurvivalModel,
     fit_logistic,
     fit_ridge,
+    leave_out_scores,
     log_loss,
     scatter_rows,
+    select_strength,
     to_probabilities,
 )
 from absentia.methods.prediction._auto import SHARPNESS, MemberWeights
-from absentia.methods.prediction._kernel_pipeline import check_per_view, restrict_kernel
+from absentia.methods.prediction._composite import check_per_view, restrict_kernel
+from absentia.methods.prediction._cox import PartialLikelihood, fit_coefficients
+from absentia.methods.prediction._survival import to_log_hazards
 
 Compute = Callable[[str, ChunkedTable], Array]  # of a view and its scores in chunks: these as an array
 _MIN_CLASS_SIZE = 3  # samples of a class that a view must have to learn it
 _MIN_SAMPLES = 5  # with a view, to learn numbers from it alone
-_MIN_ERROR = 1e-4  # share of the variance: who explains more is an equal of all who do
 _MEMBERS = ("side by side", "by view")
 
 
@@ -56,7 +70,7 @@ class LinearModel(NamedTuple):
         ends = np.cumsum([Phi.shape[1] for Phi in table.factors])[:-1]
         return cls(tuple(np.split(coef, ends)), np.atleast_1d(bias), known)
 
-    def times(self, factor: float) -> Any:
+    def rescale(self, factor: float) -> Any:
         """The model whose scores are so many times as large."""
         return self._replace(coef=tuple(factor * part for part in self.coef), bias=factor * self.bias)
 
@@ -294,7 +308,7 @@ class FactorLogistic(FactorModel, Classifier):
             self.C_ = fit.C
         proba = np.tile(self._frequencies, (len(y), 1))
         proba[rows] = self._of_all_classes(known, fit.loo_proba)
-        return LinearModel.split(table, fit.model.coef, fit.model.intercept, known), proba
+        return LinearModel.split(table, fit.coef, fit.intercept, known), proba
 
     def _of_all_classes(self, known: Array, proba: Array) -> Array:
         """Probabilities of all classes out of those that a view knows; others keep their frequency."""
@@ -350,14 +364,10 @@ class FactorRidge(FactorModel, Regressor):
     per_view: bool = True
 
     def _learn(self, X: Views, y: Array, weight: Array) -> None:
-        mean = float(np.average(y, weights=weight))
+        mean = np.average(y, weights=weight)
         samples, left_out = self._fit_members(X, y, weight, np.array([mean]))
-        y, weight = y[samples], weight[samples]
-        variance = max(float(weight @ (y - mean) ** 2), 1e-300)
-        errors = [float(weight @ (y - values[:, 0]) ** 2) / variance for values in left_out]
-        losses = [0.5 * np.log(max(error, _MIN_ERROR)) for error in errors]
-        share = self._set_weights(losses, "R2", [1 - error for error in errors])
-        self.loo_predictions_ = scatter_rows(share @ left_out[:, :, 0], samples, len(X))
+        together = self._average_numbers(left_out[:, :, 0], y[samples], weight[samples])
+        self.loo_predictions_ = scatter_rows(together, samples, len(X))
 
     def _fit_table(
         self, table: FactorTable, y: Array, weight: Array, groups: Array | None, first: bool
@@ -373,3 +383,121 @@ class FactorRidge(FactorModel, Regressor):
 
     def _predict(self, X: Views) -> Array:
         return self._average(X, *self._scores(X), self._prior)[:, 0]
+
+
+_MIN_EVENTS = 2  # of samples with a view, to learn from it alone
+
+
+class CoxFit(NamedTuple):
+    """Weights along the axes (d,), the penalty, and log-risks of rows left out (n,)."""
+
+    coef: Array
+    alpha: float
+    loo: Array
+
+
+class _Rows(NamedTuple):
+    """What is learned from: rows along their axes, times and events, and groups that are left out whole."""
+
+    Z: Array
+    likelihood: PartialLikelihood
+    groups: Array | None
+
+    def solve(self, C: float, start: Sequence[Array]) -> list[Solution[NewtonPoint]]:
+        """The weights of penalty 1 / C."""
+        return [fit_coefficients(self.Z, self.likelihood, 1 / C, start[0])]
+
+    def leave_one_out(self, solutions: Sequence[Solution[NewtonPoint]]) -> tuple[Array, float]:
+        """Log-risks of every row without it, or its group, and their negative likelihood per event."""
+        found, A = solutions[0].state, DesignMatrix(self.Z, constant=False)
+        f = A.times(found.w)
+        g, h = self.likelihood.derivatives(f)
+        risk = leave_out_scores(A, f, g, h, found.factor, self.groups)
+        return risk, self.likelihood.loss(risk) / self.likelihood.counts.sum()
+
+
+def fit_factor_cox(
+    Z: Array, y: Survival, alpha: float | None = None, groups: Array | None = None
+) -> CoxFit:
+    """Cox regression on rows (n, d) of mean zero; without `alpha`, the best for rows left out."""
+    rows = _Rows(Z, PartialLikelihood.of(y), number_groups(groups))
+    start: Sequence[Array] = [np.zeros(Z.shape[1])]
+    C = None if alpha is None else 1 / alpha
+    if C is None:
+        C, start, _ = select_strength(rows, start)
+    solutions = rows.solve(C, start)
+    return CoxFit(solutions[0].state.w, 1 / C, rows.leave_one_out(solutions)[0])
+
+
+@estimator
+class FactorCox(FactorModel, SurvivalModel):
+    """Ridge Cox regression on factors of the views' kernels, from sums over blocks of samples.
+
+    Takes :class:`Views`, whose features may stay in chunks; members as in :class:`FactorLogistic`, risks of
+    each made log-hazards by a Cox model of one coefficient on what it says of samples left out.
+
+    Parameters
+    ----------
+    kernel : str or ViewKernels, default "rbf"
+        As in :class:`FactorLogistic`.
+    alpha : float or "cv", default "cv"
+        Penalty, factors having rows of unit mean square; "cv" selects it by the partial likelihood of
+        samples that are left out one at a time, in closed form.
+    per_view : bool, default True
+        As in :class:`FactorLogistic`.
+
+    Attributes
+    ----------
+    alpha_ : float
+        Of the model side by side.
+    candidates_ : dict
+        By member: ``loss``, the negative partial likelihood per event of samples left out, and ``weight``.
+    held_out_risks_ : ndarray of shape (n_samples,)
+        Log-risks of the training samples, each left out; NaN for samples without a view.
+    event_times_ : ndarray
+        Times at which something happened in training.
+    sentence_, names_in_, ids_
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import FactorCox, Views
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(60, 3))
+    >>> views = Views.from_list([x, x**2], observed=np.arange(60)[:, None] < [60, 40])
+    >>> y = np.column_stack([rng.exponential(np.exp(-2 * x[:, 0])), rng.random(60) < 0.7])
+    >>> FactorCox().fit(views, y).predict(views[:2]).shape
+    (2,)
+    """
+
+    kernel: Any = "rbf"
+    _: KW_ONLY
+    alpha: Positive | Literal["cv"] = "cv"
+    per_view: bool = True
+
+    def _learn(self, X: Views, y: Survival, weight: Array) -> None:
+        samples, left_out = self._fit_members(X, y.to_array(), weight, np.zeros(1))
+        y = Survival(y.time[samples], y.event[samples])
+        slopes, together = self._average_risks(left_out[:, :, 0], y, "loss")
+        self._together = self._together.rescale(slopes[0])
+        self._alone = {name: model and model.rescale(slopes[-1]) for name, model in self._alone.items()}
+        self.held_out_risks_ = scatter_rows(together, samples, len(X))
+
+    def _fit_table(
+        self, table: FactorTable, y: Array, weight: Array, groups: Array | None, first: bool
+    ) -> tuple[LinearModel | None, Array | None]:
+        if y["event"].sum() < _MIN_EVENTS and not first:
+            return None, None
+        axes = Axes.of_rows(table.read, len(y), table.dtype)
+        alpha = None if isinstance(self.alpha, str) else float(self.alpha)
+        target = Survival(y["time"], y["event"])
+        fit = fit_factor_cox(axes.Z, target, alpha, groups)
+        if first:
+            self.alpha_ = fit.alpha
+        coef = axes.back @ fit.coef
+        model = LinearModel.split(table, coef[:, None], -axes.center @ coef, np.zeros(0, dtype=int))
+        slope = 1.0 if first else to_log_hazards(fit.loo, target)[0]  # views are averaged as log-hazards
+        return model.rescale(slope), slope * fit.loo[:, None]
+
+    def _predict(self, X: Views) -> Array:
+        return self._average(X, *self._scores(X), 0.0)[:, 0]

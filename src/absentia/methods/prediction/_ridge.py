@@ -91,31 +91,34 @@ def _leave_one_out_residuals(
     return residual
 
 
-def _explained_variance(K: KernelViews, targets: Array, weight: Array) -> Array:
-    """What each view alone tells: the share of the targets' variance, not below zero, that it explains.
+def _fit_views(
+    K: KernelViews, y: Array, weight: Array, least: int, penalty: float | None = None
+) -> tuple[list[Ridge | None], Array]:
+    """A regression for each view that so many samples have, and what these tell.
 
-    Of samples left out one at a time; `targets` are samples x targets, their variances added up.
+    That is the share of the targets' variance, not below zero, that it explains of samples left out.
     """
-    explained = np.zeros(K.n_views)
+    ridges: list[Ridge | None] = []
+    skills = np.zeros(K.n_views)
     for v, name in enumerate(K.names):
-        has = np.flatnonzero(K.observed[:, v])
-        if len(has) < 3:
+        has = K.observed[:, v]
+        if has.sum() < least:
+            ridges.append(None)
             continue
-        block, share = np.asarray(K.block(name), dtype=np.float64), weight[has] / weight[has].sum()
-        groups = None if K.groups is None else K.groups[has]
-        fits = [Ridge.fit(block, target, share, groups=groups) for target in targets[has].T]
-        error = sum(min(ridge.errors.values()) for ridge in fits)
-        pairs = zip(targets[has].T, fits, strict=True)
-        variance = sum(float(share @ (target - ridge.mean) ** 2) for target, ridge in pairs)
-        explained[v] = max(0.0, 1 - error / variance) if variance > 0 else 0.0
-    return explained
+        block, groups = np.asarray(K.block(name), dtype=np.float64), K.groups
+        ridge = Ridge.fit(block, y[has], weight[has], penalty, None if groups is None else groups[has])
+        ridges.append(ridge)
+        variance = float(ridge.weight @ (y[has] - ridge.mean) ** 2)
+        error = float(ridge.weight @ (y[has] - ridge.loo) ** 2)
+        skills[v] = max(0.0, 1 - error / variance) if variance > 0 else 0.0
+    return ridges, skills
 
 
-def skill_weights(K: KernelViews, targets: Array, weight: Array) -> Array:
-    """Weights of the views that sum to one, by :func:`_explained_variance`; equal if all is zero."""
-    explained = _explained_variance(K, targets, weight)
-    total = float(explained.sum())
-    return explained / total if total > 0 else np.full(len(explained), 1 / len(explained))
+def skill_weights(K: KernelViews, y: Array, weight: Array) -> Array:
+    """Weights of the views that sum to one, by what each alone tells; equal if that is nothing."""
+    skills = _fit_views(K, y, weight, 3)[1]
+    total = float(skills.sum())
+    return skills / total if total > 0 else np.full(len(skills), 1 / len(skills))
 
 
 # ----------------------------------------------------------------------------------------- late fusion
@@ -135,21 +138,11 @@ class FusedRidge(NamedTuple):
     def fit(cls, K: KernelViews, y: Array, weight: Array, penalty: float | None = None) -> Self:
         """From incomplete kernels; penalties as in :meth:`Ridge.fit`."""
         mean = float(np.average(y, weights=weight))
-        ridges: list[Ridge | None] = []
-        skills, left_out = np.zeros(K.n_views), np.full(K.observed.shape, mean)
-        for v, name in enumerate(K.names):
-            has = K.observed[:, v]
-            if has.sum() < _MIN_SAMPLES:
-                ridges.append(None)
-                continue
-            block, groups = np.asarray(K.block(name), dtype=np.float64), K.groups
-            groups = None if groups is None else groups[has]
-            ridge = Ridge.fit(block, y[has], weight[has], penalty, groups)
-            ridges.append(ridge)
-            left_out[has, v] = ridge.loo
-            variance = float(ridge.weight @ (y[has] - ridge.mean) ** 2)
-            error = float(ridge.weight @ (y[has] - ridge.loo) ** 2)
-            skills[v] = max(0.0, 1 - error / variance) if variance > 0 else 0.0
+        ridges, skills = _fit_views(K, y, weight, _MIN_SAMPLES, penalty)
+        left_out = np.full(K.observed.shape, mean)
+        for v, ridge in enumerate(ridges):
+            if ridge is not None:
+                left_out[K.observed[:, v], v] = ridge.loo
         weights = skills / (skills.sum() or 1.0)
         together = average_views(left_out - mean, K.observed, weights)
         length = float(weight @ together**2)
@@ -158,19 +151,19 @@ class FusedRidge(NamedTuple):
 
     def predict(self, rows: KernelViews) -> Array:
         """Of new samples, kernels against the training samples."""
-        said = predict_views([ridge and ridge.predict for ridge in self.ridges], rows, self.mean)
-        return self.mean + self.slope * average_views(said - self.mean, rows.observed, self.weights)
+        predictions = predict_views([ridge and ridge.predict for ridge in self.ridges], rows, self.mean)
+        return self.mean + self.slope * average_views(predictions - self.mean, rows.observed, self.weights)
 
 
 def predict_views(
     models: Sequence[Callable[[Array], Array] | None], X: KernelViews, usual: float = 0.0
 ) -> Array:
     """What the models of the views say of rows that have them, rows x views; elsewhere the `usual`."""
-    said = np.full(X.observed.shape, usual)
+    predictions = np.full(X.observed.shape, usual)
     for v, (name, model) in enumerate(zip(X.names, models, strict=True)):
         if model is not None and X.observed[:, v].any():
-            said[X.observed[:, v], v] = model(np.asarray(X.block(name)))
-    return said
+            predictions[X.observed[:, v], v] = model(np.asarray(X.block(name)))
+    return predictions
 
 
 def average_views(values: Array, observed: Array, weights: Array) -> Array:

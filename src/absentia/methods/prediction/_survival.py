@@ -8,12 +8,16 @@ risks are divided by the spread that they have out of fold; a sample's risk is t
 that it has, weighted by how far the view's out-of-fold concordance is above one half.  What comes out is
 brought to the scale of log-hazards by a Cox model of one coefficient on the fused out-of-fold risks.
 
-Who has which view is one more kernel in both (``_kernel_pipeline``) where `presence` is True.
+Who has which view is one more kernel in both (``_composite``) where `presence` is True.
 
 :class:`EarlyFusionSurvival` is the same regression on the linear kernel of all features side by side.
 
 Nothing of it hangs on the order in which samples and views came: both are first brought into an order of
 their own, in which the folds that select `alpha` are cut.
+
+Random survival forests are those of Ishwaran et al., Annals of Applied Statistics 2 (2008), whose trees
+scikit-survival grows.  It is no dependency: the method is offered where it is installed.  Trees
+are kept as arrays, and a model that was saved predicts without it.
 """
 
 from dataclasses import KW_ONLY
@@ -21,12 +25,21 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
-from absentia.core import Array, Positive, RandomState, estimator, serializable, warn
+from absentia.core import (
+    Array,
+    Positive,
+    PositiveInt,
+    RandomState,
+    estimator,
+    make_generator,
+    serializable,
+    warn,
+)
 from absentia.data import KernelViews, Views, column_scales, concatenate_features, count_groups, make_folds
 from absentia.data.survival import Survival, concordance_index
 from absentia.kernels import CombineKernels
-from absentia.methods.learning import SurvivalModel, scatter_rows
-from absentia.methods.prediction._composite import CanonicalOrder, Composite
+from absentia.methods.learning import SurvivalModel, scatter_rows, shrink_to_prior
+from absentia.methods.prediction._composite import CanonicalOrder, Composite, KernelPipeline
 from absentia.methods.prediction._cox import (
     AlphaSelection,
     Cox,
@@ -36,10 +49,9 @@ from absentia.methods.prediction._cox import (
     fit_cox,
     select_alpha,
 )
-from absentia.methods.prediction._early_fusion import EarlyFusion
-from absentia.methods.prediction._kernel_pipeline import KernelPipeline
-from absentia.methods.prediction._linear import Linear, standardize
+from absentia.methods.prediction._early_fusion import EarlyFusion, Linear, SideBySide, standardize
 from absentia.methods.prediction._ridge import average_views, predict_views
+from absentia.methods.prediction._trees import Trees, as_float32
 
 _ALPHAS = 10.0 ** np.linspace(-2, 3, 11)
 FOLDS = 5
@@ -330,3 +342,83 @@ class EarlyFusionSurvival(EarlyFusion, SurvivalModel):
 
     def _predict(self, X: Views) -> Array:
         return self._outputs(X)[:, 0]
+
+
+_MIN_MORTALITY = 1e-3  # of the mean
+
+
+@estimator
+class SurvivalForest(SideBySide, SurvivalModel):
+    """A random survival forest on the features of all views side by side, absent ones the mean.
+
+    Takes :class:`Views`, no kernels.  Trees are split by the log-rank test; the cumulative hazard of a
+    sample is the mean over its leaves (Nelson and Aalen's), its log-risk the logarithm of that summed over
+    the times with events.  Wants scikit-survival to learn, but not to predict.
+
+    Parameters
+    ----------
+    n_trees : int, default 200
+        How many.
+    random_state : int, Generator, RandomState or None
+        Of the trees.
+
+    Attributes
+    ----------
+    event_times_ : ndarray
+        Times at which something happened in training.
+    names_in_, ids_, n_features_in_
+
+    Examples
+    --------
+    >>> from absentia import SurvivalForest, datasets
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> target = np.c_[1.0 + y, np.ones(60)]  # times and events
+    >>> forest = SurvivalForest(n_trees=20).fit(views, target)
+    >>> forest.predict(views[:3]).shape
+    (3,)
+    """
+
+    _: KW_ONLY
+    n_trees: PositiveInt = 200
+    random_state: RandomState = None
+
+    _takes = "views"
+
+    def _learn(self, X: Views, y: Survival, weight: Array) -> None:
+        order = CanonicalOrder.of(X, weight, y.time, y.event)
+        y = Survival(y.time[order.samples], y.event[order.samples])
+        self._views, table = order.views, concatenate_features(order.select_training(X))
+        seed = int(make_generator(self.random_state).integers(2**31 - 1))
+        means = as_float32(column_scales(table)[0])
+        filled = np.where(np.isnan(table), means, as_float32(table))
+        forest = _import_forest()(self.n_trees, random_state=seed).fit(filled, y.to_array())
+        self.event_times_ = np.unique(y.time[y.event])
+        there = np.isin(forest.unique_times_, self.event_times_)
+        self._model = Trees.of_forest(forest, means, lambda tree: tree.value[:, there, 0])
+        hazards = self._model.predict(table)
+        self._hazard = hazards.mean(axis=0)
+        self._shift = 0.0
+        self._shift = float(self._log_mortality(hazards).mean())
+
+    def _log_mortality(self, hazards: Array) -> Array:
+        """Logarithm of the cumulative hazards, rows x times, summed over the times with events."""
+        least = _MIN_MORTALITY * self._hazard.sum()
+        return np.asarray(np.log(np.maximum(hazards.sum(axis=1), least)) - self._shift)
+
+    def _predict(self, X: Views) -> Array:
+        return self._log_mortality(self._outputs(X))  # cumulative hazards, rows x times with events
+
+    def _cumulative_hazard(self, X: Any, times: Array) -> Array:
+        """Of every sample by its own leaves: hazards need not be proportional."""
+        X = self._check_rows(X)
+        hazards = shrink_to_prior(self._coverage(X), self._outputs(X), self._hazard)
+        place = np.searchsorted(self.event_times_, times, side="right")
+        return np.hstack([np.zeros((len(X), 1)), hazards])[:, place]
+
+
+def _import_forest() -> Any:
+    try:
+        from sksurv.ensemble import RandomSurvivalForest
+    except ImportError:
+        raise ImportError("survival-forest wants scikit-survival: pip install scikit-survival") from None
+    return RandomSurvivalForest

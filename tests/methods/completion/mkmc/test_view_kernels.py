@@ -5,9 +5,9 @@ import pytest
 
 from absentia import MKMC, KernelViews, MeanFill, datasets, metrics, missingness
 from absentia.core import Dense
-from absentia.methods.completion.mkmc import _low_rank, _view_kernels
+from absentia.methods.completion.mkmc import _low_rank
 from absentia.methods.completion.mkmc._imputation import _evaluate_full, full_model
-from absentia.methods.completion.mkmc._view_kernels import ViewKernel, merge_views
+from absentia.methods.completion.mkmc._low_rank import ViewKernel, merge_views
 from conftest import random_kernels, random_problem
 from helpers.mkmc_problems import MODELS, NOISE, em_step, placed, random_point
 
@@ -83,10 +83,10 @@ def test_a_centred_kernel_is_that_of_the_differences_from_the_mean():
     dense = KernelViews.from_dense((Phi @ Phi.T)[None])
     factors = KernelViews.from_factors({"view0": (np.arange(12), Phi)})
     for kv in (dense, factors):
-        np.testing.assert_allclose(_view_kernels._center_kernels(kv).block("view0"), wanted, atol=1e-10)
+        np.testing.assert_allclose(_low_rank._center_kernels(kv).block("view0"), wanted, atol=1e-10)
     flat = KernelViews.from_factors({"view0": (np.arange(4), np.ones((4, 2)))})
-    assert _view_kernels._views_with_spread(flat) == [False]
-    np.testing.assert_array_equal(_view_kernels._center_kernels(flat).block("view0"), 2.0)
+    assert _low_rank._views_with_spread(flat) == [False]
+    np.testing.assert_array_equal(_low_rank._center_kernels(flat).block("view0"), 2.0)
 
 
 def test_draws_about_the_mean_average_to_the_completed_kernel():

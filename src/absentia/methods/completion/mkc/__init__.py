@@ -92,7 +92,6 @@ from absentia.methods.completion.mkc._problem import (
     MKCProblem,
     MKCState,
     NewRows,
-    Variant,
     make_step,
 )
 from absentia.methods.completion.mkc._variants import Approximate, FreeKernels, Heterogeneous
@@ -215,7 +214,7 @@ class MKC(Iterative, SubspaceCompleter):
         return self._directions or self._make_kernel_coordinates(self._require_training_kernels())
 
     @cached_property
-    def _model(self) -> Variant:
+    def _model(self) -> Heterogeneous | Approximate | FreeKernels:
         """The objective, with the samples in the order of the problem."""
         parts = zip(self._views, self._kernel_coordinates.values(), strict=True)
         # column by column, as eigenvectors come

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import nnls
@@ -269,19 +269,6 @@ class NewRows:
     squared_norms: Array  # new samples x views: squared lengths
 
 
-class Variant(Protocol):
-    """One of the three objectives: where to start, what it is at a point, how to shrink, new samples."""
-
-    problem: MKCProblem
-
-    def start(self) -> Point: ...
-    def evaluate(self, point: Point) -> MKCEvaluation: ...
-    def proximal_step(self, at: MKCEvaluation, eta: float) -> Point | None: ...
-    def coordinates(self, point: Point) -> list[Array]: ...
-    def used_samples(self, point: Point) -> Array: ...
-    def locate_new(self, point: Point, S: Array, rows: NewRows) -> tuple[list[Array], Array]: ...
-
-
 @dataclass(frozen=True)
 class MKCState:
     """Where the descent stands, how many steps it took, and the length of the last proximal one."""
@@ -295,8 +282,8 @@ class MKCState:
         return self.descent.at
 
 
-def make_step(variant: Variant) -> Callable[[MKCState], MKCState]:
-    """One step of the descent, and now and then a proximal one."""
+def make_step(variant: Any) -> Callable[[MKCState], MKCState]:
+    """One step of the descent of one of the three variants, and now and then a proximal one."""
     newton_step = make_quasi_newton_step(variant.evaluate, _MEMORY)
 
     def step(state: MKCState) -> MKCState:
@@ -306,7 +293,7 @@ def make_step(variant: Variant) -> Callable[[MKCState], MKCState]:
     return step
 
 
-def _shrink_columns(variant: Variant, state: MKCState) -> MKCState:
+def _shrink_columns(variant: Any, state: MKCState) -> MKCState:
     """A proximal step, halved until the objective falls enough; a changed set of columns clears memory."""
     at, eta = state.at, state.eta
     for _ in range(30):

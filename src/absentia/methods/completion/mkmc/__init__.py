@@ -86,8 +86,8 @@ from absentia.data import AbsenceWarning, KernelViews, order_for_learning, order
 from absentia.methods.completion._base import Basis, Coordinates
 from absentia.methods.completion.mkmc._coordinates import ViewMoments, locate_absent, locate_new
 from absentia.methods.completion.mkmc._imputation import add_blocks, complete_kernels, complete_rows
+from absentia.methods.completion.mkmc._low_rank import KernelForm, in_memory
 from absentia.methods.completion.mkmc._selection import ModelSelection
-from absentia.methods.completion.mkmc._view_kernels import KernelForm, in_memory
 
 
 @estimator

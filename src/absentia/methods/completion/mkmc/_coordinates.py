@@ -18,8 +18,7 @@ from absentia.core.linalg import symmetrize
 from absentia.core.optimize import StoppingRule, iterate
 from absentia.data import KernelViews
 from absentia.methods.completion._base import Basis, Coordinates, add_mean_coordinate
-from absentia.methods.completion.mkmc._low_rank import NOISE_FLOOR, factor_moments
-from absentia.methods.completion.mkmc._view_kernels import KernelForm, ViewKernel
+from absentia.methods.completion.mkmc._low_rank import NOISE_FLOOR, KernelForm, ViewKernel, factor_moments
 
 #: New samples are folded in so many at a time, until their loadings change by less, or after so many steps.
 _FOLD_IN_CHUNK, _FOLD_IN_TOL, _FOLD_IN_STEPS = 256, 1e-8, 100

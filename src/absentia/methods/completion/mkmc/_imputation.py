@@ -54,8 +54,13 @@ from absentia.core.optimize import (
     refine_minimum,
 )
 from absentia.data import KernelViews
-from absentia.methods.completion.mkmc._low_rank import NOISE_FLOOR, SMALL_STEPS, VisibleProblem
-from absentia.methods.completion.mkmc._view_kernels import ViewKernel, sum_kernels
+from absentia.methods.completion.mkmc._low_rank import (
+    NOISE_FLOOR,
+    SMALL_STEPS,
+    ViewKernel,
+    VisibleProblem,
+    sum_kernels,
+)
 
 # -------------------------------------------------------------------------- three covariance models
 #
@@ -185,15 +190,12 @@ def _objective(problem: ImputationProblem, state: _ImputationState) -> float:
 
 
 def solve_paper(
-    problem: ImputationProblem,
-    covariance: str,
-    q: int | None,
-    *,
-    tol: float,
-    max_iter: int,
-    callback: Callback | None = None,
+    problem: ImputationProblem, covariance: str, q: int | None, *, tol: float, **options: Any
 ) -> Solution[_ImputationState]:
-    """The papers' algorithm: zero-imputed start, then imputation and model update in turn."""
+    """The papers' algorithm: zero-imputed start, then imputation and model update in turn.
+
+    `options` are those of ``iterate``.
+    """
     zero_imputed = sum_kernels(problem.views, problem.size, problem.dtype)
     S0 = Dense(_add_prior(zero_imputed, len(problem.views), problem.eps))
     start = _ImputationState(problem, S0, _find_nearest(S0, q))
@@ -202,8 +204,7 @@ def solve_paper(
         lambda state: _objective(problem, state),
         start,
         stop=StoppingRule(tol),
-        max_iter=max_iter,
-        callback=callback,
+        **options,
     )
 
 
@@ -261,7 +262,7 @@ def _evaluate_full(problem: VisibleProblem, point: Point) -> GradientEvaluation:
 
 
 def solve_full(
-    problem: VisibleProblem, *, tol: float, max_iter: int, callback: Callback | None = None
+    problem: VisibleProblem, *, tol: float, callback: Callback | None, **options: Any
 ) -> Solution[DescentState[GradientEvaluation]]:
     """Descend from the start; one iteration is one step, mostly one evaluation."""
 
@@ -269,9 +270,8 @@ def solve_full(
         return _evaluate_full(problem, point)
 
     stop = StoppingRule(tol, patience=SMALL_STEPS)
-    descent = descend(
-        run, DescentState(run(_start_full(problem))), stop=stop, max_iter=max_iter, callback=callback
-    )
+    start = DescentState(run(_start_full(problem)))
+    descent = descend(run, start, stop=stop, callback=callback, **options)
     return refine_minimum(run, descent, callback)
 
 

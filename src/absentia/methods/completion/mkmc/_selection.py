@@ -21,6 +21,7 @@ from absentia.core import (
     PDOperator,
     RandomState,
     argmin_key,
+    evaluate_path,
     get_factors,
     has_factors,
     make_generator,
@@ -45,18 +46,16 @@ from absentia.methods.completion.mkmc._imputation import (
     solve_paper,
 )
 from absentia.methods.completion.mkmc._low_rank import (
+    KernelForm,
     Noise,
+    ViewKernel,
     VisibleProblem,
     equal_noise,
     evaluate,
-    own_noise,
-    solve_low_rank,
-)
-from absentia.methods.completion.mkmc._view_kernels import (
-    KernelForm,
-    ViewKernel,
     in_memory,
     merge_views,
+    own_noise,
+    solve_low_rank,
     sum_kernels,
 )
 
@@ -269,10 +268,10 @@ class ModelSelection(Iterative, SubspaceCompleter):
         path = self._short_path(views, size, near) if short else _rank_path(size)
         runs = self._short_runs(form, holdout.part, max(path))
 
-        def complete(q: int) -> KernelViews:
-            return self._complete_part(form, holdout.part, runs.problem, runs(q))
+        def error(q: int) -> float:
+            return holdout.error(self._complete_part(form, holdout.part, runs.problem, runs(q)))
 
-        curve = holdout.curve(path, complete, _RANK_PATIENCE, _HOPELESS)
+        curve = evaluate_path(path, error, _RANK_PATIENCE, _HOPELESS)
         return int(argmin_key(curve)), curve
 
     def _short_path(self, views: list[ViewKernel], size: int, near: int | None) -> list[int]:
