@@ -5,7 +5,8 @@ import pytest
 from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVC
 
-from absentia import MKMC, ViewKernels, Views, datasets, missingness
+from absentia import MKMC, ViewKernels, Views, datasets, metrics, missingness
+from absentia.papers._one_view import complete_by_em
 from absentia.papers.protocols import _mkmc as mkmc
 from absentia.papers.protocols import perform_trial
 
@@ -159,3 +160,28 @@ def test_one_table_is_split_and_classes_that_overlap_are_columns(tmp_path, monke
     for K, part in zip(task.kernels.to_dense(), (X[rows, :2], X[rows, 2:]), strict=True):
         wanted = ViewKernels("rbf", clip=None).fit_transform(Views.from_dict({"x": part})).to_dense()[0]
         np.testing.assert_allclose(K, wanted, rtol=1e-12)
+
+
+ONE_VIEW = {"method": "em, one complete view", "parameters": {"tol": 1e-3}}
+
+
+def test_a_view_that_is_left_complete_and_the_error_of_the_others():
+    task = mkmc._load_problem("simulated-small", 0)
+    names = task.kernels.names
+    rng = np.random.default_rng([0, 1, 300])
+    keep = missingness.fixed_per_view(task.kernels, 0.3, random_state=rng)
+    keep[:, 2] = True
+    for own, completer in (
+        (PCA, lambda shown: MKMC("pca", n_components="gk", tol=1e-4, random_state=0).fit_transform(shown)),
+        (ONE_VIEW, lambda shown: complete_by_em(shown, names[2], tol=1e-3)),
+    ):
+        found = perform_trial(KEY | own | {"complete": names[2]})["scores"]
+        done, truth = completer(task.kernels.hide(keep)).to_dense(), task.kernels.to_dense()
+        errors = {
+            name: float(metrics.are([truth[v]], [done[v]], keep[:, [v]]))
+            for v, name in enumerate(names)
+            if v != 2
+        }
+        assert found["ARE"] == pytest.approx(errors, rel=1e-10)
+        assert len(found["ROC"]) == 13
+    assert "ARE" not in perform_trial(KEY | PCA)["scores"]

@@ -5,7 +5,9 @@ vector machine per class is trained on 20 % of the samples; a trial gives the ar
 each class over the other samples.
 
 Of data that are features the design's ``kernel`` says which kernels are made, and of one table ``split``
-how many of its columns are the first of two views.
+how many of its columns are the first of two views.  With ``complete`` nothing is hidden of the view of that
+name; then hidden rows of the other views are held against the truth too (ARE), and :data:`_ONE_VIEW` can
+complete them.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,10 +21,12 @@ from absentia import KernelViews, ViewKernels, Views, metrics, missingness
 from absentia.datasets import data_folder, make_multiview, read_bunch
 from absentia.methods.base import check_name
 from absentia.papers._loaders import load_yeast_kernels
+from absentia.papers._one_view import complete_by_em
 from absentia.papers.protocols import Protocol, make_method
 
 _TRAIN_SHARE = 0.2
 _SIMULATED = {"simulated": 3588, "simulated-small": 120}
+_ONE_VIEW = "em, one complete view"
 
 
 class _Problem(NamedTuple):
@@ -39,12 +43,30 @@ def _perform(key: Mapping[str, Any]) -> dict[str, Any]:
     rng = np.random.default_rng([key["seed"], key["repeat"], round(1000 * key["hidden"])])
     keep = missingness.fixed_per_view(problem.kernels, key["hidden"], random_state=rng)
     train = _draw_training_samples(problem.labels, rng)
-    method = make_method(key["method"], key["parameters"], key["seed"])
-    completed = method.fit_transform(problem.kernels.hide(keep))
-    K = completed.to_dense().mean(axis=0)
+    if "complete" in key:
+        keep[:, problem.kernels.names.index(key["complete"])] = True
+    completed = _complete(key, problem.kernels.hide(keep))
+    roc = _roc_by_class(completed.to_dense().mean(axis=0), problem.labels, train)
+    scores = {"ROC": dict(zip(problem.classes, roc, strict=True))}
     return {
-        "scores": {"ROC": dict(zip(problem.classes, _roc_by_class(K, problem.labels, train), strict=True))}
+        "scores": scores | (_are_by_view(problem.kernels, completed, keep) if "complete" in key else {})
     }
+
+
+def _complete(key: Mapping[str, Any], shown: KernelViews) -> KernelViews:
+    if key["method"] == _ONE_VIEW:
+        return complete_by_em(shown, key["complete"], **key["parameters"])
+    completed: KernelViews = make_method(key["method"], key["parameters"], key["seed"]).fit_transform(shown)
+    return completed
+
+
+def _are_by_view(truth: KernelViews, completed: KernelViews, keep: np.ndarray) -> dict[str, Any]:
+    """Error of the hidden rows of each view that has some."""
+    hidden = np.flatnonzero(~keep.all(axis=0))
+    names = [truth.names[v] for v in hidden]
+    expected, got = (kernels.select(names).to_dense() for kernels in (truth, completed))
+    errors = np.asarray(metrics.are(expected, got, keep[:, hidden], average=False))
+    return {"ARE": dict(zip(names, errors.tolist(), strict=True))}
 
 
 def _roc_by_class(K: np.ndarray, labels: np.ndarray, train: np.ndarray) -> list[float | None]:
@@ -136,4 +158,4 @@ _KERNELS: dict[str, Callable[[], ViewKernels]] = {
     "linear": lambda: ViewKernels("linear", standardize=False),
     "cosine": lambda: ViewKernels("cosine"),
 }
-MKMC_PROTOCOL = Protocol(_perform)
+MKMC_PROTOCOL = Protocol(_perform, methods={_ONE_VIEW: ()})
