@@ -39,15 +39,15 @@ def test_gradient_and_hessian_are_those_of_the_loss(ties):
     f, step = x[:, 1], 1e-5
     likelihood = PartialLikelihood.of(y, ties)
     g = likelihood.derivatives(f)[0]
-    gradient, hessian = likelihood.sum_rows(DesignMatrix(np.eye(len(f)), constant=False), f)
+    sums = likelihood.sum_rows(DesignMatrix(np.eye(len(f)), constant=False), f)
     axes = step * np.eye(len(f))
     numeric = [(likelihood.loss(f + e) - likelihood.loss(f - e)) / (2 * step) for e in axes]
     np.testing.assert_allclose(g, numeric, atol=1e-8)
-    np.testing.assert_allclose(gradient, g, atol=1e-12)
+    np.testing.assert_allclose(sums.gradient, g, atol=1e-12)
     curved = [
         (likelihood.derivatives(f + e)[0] - likelihood.derivatives(f - e)[0]) / (2 * step) for e in axes
     ]
-    np.testing.assert_allclose(hessian, curved, atol=1e-8)
+    np.testing.assert_allclose(sums.hessian, curved, atol=1e-8)
 
 
 def test_sums_do_not_depend_on_the_blocks_that_they_are_made_in(monkeypatch):
@@ -58,8 +58,8 @@ def test_sums_do_not_depend_on_the_blocks_that_they_are_made_in(monkeypatch):
     wanted = likelihood.sum_rows(rows, x[:, 1])
     monkeypatch.setattr("absentia.methods.learning._sums.BLOCK_ROWS", 7)
     found = likelihood.sum_rows(rows, x[:, 1])
-    np.testing.assert_allclose(found[0], wanted[0], rtol=1e-12)
-    np.testing.assert_allclose(found[1], wanted[1], rtol=1e-11)
+    np.testing.assert_allclose(found.gradient, wanted.gradient, rtol=1e-12)
+    np.testing.assert_allclose(found.hessian, wanted.hessian, rtol=1e-11)
 
 
 @pytest.mark.parametrize("ties", ["breslow", "efron"])
