@@ -184,6 +184,11 @@ def _draw_survival(request: _Request) -> Display:
     return absentia.plots.SurvivalDisplay.from_estimator(*request.of_model, y)
 
 
+def _draw_calibration(request: _Request) -> Display:
+    y = request.wanted_labels()
+    return absentia.plots.CalibrationDisplay.from_estimator(*request.of_model, y)
+
+
 def _draw_coverage(request: _Request) -> Display:
     y, (method, X) = request.wanted_labels(), request.of_model
     assert request.model_path is not None
@@ -220,9 +225,7 @@ _DRAWINGS: dict[Kind, Callable[[_Request], Display]] = {
     "contributions": lambda r: absentia.plots.ContributionDisplay.from_estimator(
         *r.of_model, sample=r.sample
     ),
-    "calibration": lambda r: absentia.plots.CalibrationDisplay.from_estimator(
-        *r.of_model, r.wanted_labels()
-    ),
+    "calibration": _draw_calibration,
     "coverage": _draw_coverage,
     "survival": _draw_survival,
     "plan": _draw_plan,
