@@ -127,8 +127,7 @@ class Comparison:
         ----------
         new : Views, KernelViews, dict of tables, DataFrame, or mapping of patterns to shares
             New samples, whose patterns are counted; or shares, ``{"mrna+mirna": 0.7, "mrna": 0.3}``, a
-            pattern being its views' names joined by +; or a table of pattern and share, or of share and
-            a column of 0 and 1 for each view.
+            pattern being its views' names joined by +; or a table of pattern and share.
 
         Returns
         -------
@@ -251,9 +250,8 @@ def compare(
         Covariates, numbers or categories (age, site, batch): numeric features are replaced by residuals
         after regression on them, learned in the training part of each fold (:class:`AdjustViews`).
     max_samples : int, optional
-        Of more samples so many are compared on, drawn by class; the three leading methods then learn from
-        fewer, which tells whether more would change their order, and are fitted once to nearly all.  Not of
-        `groups` or in `time`.  None: all.
+        Of more samples so many are compared on, drawn by class; the three leading methods are then fitted
+        once to nearly all.  Not of `groups` or in `time`.  None: all.
     callback : callable, optional
         Gets every :class:`absentia.experiment.engine.Record` when it is there.
     verbose : bool
@@ -289,7 +287,7 @@ def compare(
     pool = Pool(count_jobs(n_jobs, task_data.data))
     tell = callback or (lambda record: None)
     _run(comparison.study, pool, tell, verbose, thin and isinstance(methods, str) and methods == "auto")
-    comparison.study.fit_finalists(pool, tell)
+    comparison.study.fit_finalists(tell)
     return comparison
 
 
@@ -306,7 +304,7 @@ def _open_folder(folder: Any, data: TaskData, design: Design) -> Comparison:
 def _run(study: Study, pool: Pool, tell: Callable[[Any], None], verbose: bool, thin: bool) -> None:
     """Time methods if slow ones are to be thinned out, then do all that is left."""
     for timing in (True, False) if thin else (False,):
-        todo = study.untimed() if timing else study.outstanding().todo
+        todo = study.untimed() if timing else study.outstanding()
         run = study.time_methods if timing else partial(study.run, todo)
         if not verbose:
             run(pool, tell)

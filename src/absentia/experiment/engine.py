@@ -130,6 +130,23 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
+class Limits:
+    """CPU seconds and bytes that a fit may take; None is any number of them."""
+
+    seconds: float | None = None
+    memory: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("time_limit", self.seconds), ("memory_limit", self.memory)):
+            if value is not None and not 0 < value < math.inf:
+                raise ValueError(f"{name} is a positive number or None, not {value!r}")
+
+    def as_cost(self) -> dict[str, float | None]:
+        """As they stand in a record beside what a fit took."""
+        return {"time_limit": self.seconds, "memory_limit": self.memory}
+
+
+@dataclass(frozen=True)
 class Record:
     """What came of a trial; `error` is one sentence where it failed, `cost` seconds and megabytes."""
 
@@ -147,6 +164,13 @@ class Record:
     @property
     def hash(self) -> str:
         return Trial(self.trial).hash
+
+    def is_left(self, limits: Limits, retry: bool) -> bool:
+        """Whether its trial is to be run again: it failed (`retry`), or hit a limit that is higher now."""
+        allowed = {"time": limits.seconds, "memory": limits.memory}.get(self.status)
+        before = self.cost.get(f"{self.status}_limit")
+        more = before is not None and (allowed is None or allowed > before)
+        return not self.done and (retry or more)
 
 
 class Records:
@@ -216,6 +240,11 @@ class Records:
         found = ((hash, self._read_checked(hash)) for hash in wanted if hash in there)
         return {hash: record for hash, record in found if record is not None}
 
+    def outstanding(self, trials: Sequence[Trial], limits: Limits, retry: bool = False) -> list[Trial]:
+        """Those that have no record, or (`retry`) one that failed, or are allowed more than before."""
+        there = self.of(trials)
+        return [t for t in trials if (own := there.get(t.hash)) is None or own.is_left(limits, retry)]
+
     def hashes(self) -> set[str]:
         """Of the files that there are, whatever they hold."""
         try:
@@ -223,13 +252,6 @@ class Records:
         except (FileNotFoundError, NotADirectoryError):
             return set()
         return {found[1] for found in map(_NAME.fullmatch, names) if found}
-
-    def others(self, known: Iterable[str]) -> Iterator[Record]:
-        """Records that are not of these hashes: of other data, parameters, versions."""
-        for hash in sorted(self.hashes() - set(known)):
-            record = self.read(hash)
-            if record is not None:
-                yield record
 
 
 def _read_json(path: Path) -> Any:
@@ -275,23 +297,6 @@ _MAX_SECONDS = 1e9  # seconds that clocks can be set to
 
 class _OutOfTime(BaseException):
     """Raised inside a fit; no part of a fit that goes on after errors catches it."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """CPU seconds and bytes that a fit may take; None is any number of them."""
-
-    seconds: float | None = None
-    memory: int | None = None
-
-    def __post_init__(self) -> None:
-        for name, value in (("time_limit", self.seconds), ("memory_limit", self.memory)):
-            if value is not None and not 0 < value < math.inf:
-                raise ValueError(f"{name} is a positive number or None, not {value!r}")
-
-    def as_cost(self) -> dict[str, float | None]:
-        """As they stand in a record beside what a fit took."""
-        return {"time_limit": self.seconds, "memory_limit": self.memory}
 
 
 @contextmanager

@@ -213,47 +213,6 @@ def _extrapolate(
     )
 
 
-def describe_lead(
-    first: tuple[str, Mapping[float, _Folds]],
-    second: tuple[str, Mapping[float, _Folds]],
-    judged: Judged,
-    n: int,
-) -> str:
-    """Whether the first of two methods, by name and scores by size, is ahead with `n` training samples.
-
-    Curves are drawn together: what makes a fold easy for both says nothing of their difference.
-    """
-    sizes = sorted(first[1].keys() & second[1].keys())
-    every = [set(folds) for _, curve in (first, second) for size, folds in curve.items() if size in sizes]
-    common = sorted(set.intersection(*every)) if every else []
-    between = f"{first[0]} and {second[0]}: which is better with {n:,} samples cannot be told"
-    if len(sizes) < _MIN_SIZES or len(common) < _MIN_FOLDS:
-        return f"{between} from {len(common)} folds at {len(sizes)} sizes."
-    at, values, draws = np.array(sizes), [], []
-    for _, curve in (first, second):
-        scores = judged.sign * np.array([[curve[size][key] for size in sizes] for key in common])
-        means, drawn, error = _draw_means(scores, judged.test_share)  # the same draws of the same folds
-        values.append(_evaluate(_fit_power_law(at, means, judged.best, error), np.array([float(n)])))
-        draws.append(_evaluate(_fit_power_law(at, drawn, judged.best, error), np.array([float(n)])))
-    lead = Interval(
-        float((values[0] - values[1])[0]), *map(float, np.quantile(draws[0] - draws[1], [0.025, 0.975]))
-    )
-    if lead.low <= 0 <= lead.high:
-        return (
-            f"{between} from {at[0]:,.0f} to {at[-1]:,.0f} training samples: more could change their order."
-        )
-    now = (
-        float(np.mean([first[1][sizes[-1]][key] - second[1][sizes[-1]][key] for key in common]))
-        * judged.sign
-    )
-    better, worse = (first[0], second[0]) if lead.value > 0 else (second[0], first[0])
-    order = (
-        "the order is not expected to change" if now * lead.value > 0 else "the order is expected to change"
-    )
-    gap = judged.metric.format_difference(abs(lead.value))
-    return f"{better} is expected to be {gap} better than {worse} with {n:,} samples: {order}."
-
-
 def _draw_means(scores: Array, test_share: float) -> tuple[Array, Array, float]:
     """Means over folds (sizes,), draws of them (draws, sizes), and the error of one beside the others."""
     means, (n_folds, _) = scores.mean(axis=0), scores.shape

@@ -12,7 +12,7 @@ checks by kind and name.
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from absentia.testing import _classifiers, _completers, _learners, _matrices
+from absentia.testing import _classifiers, _completers, _learners
 from absentia.testing._tools import CHECKS, Check, checks_of
 
 

@@ -34,8 +34,8 @@ Check = Callable[[Any], None]
 CHECKS: dict[str, dict[str, Check]] = {}  # by kind, then by name
 
 
-def register(kind: str) -> Callable[[Check], Check]:
-    """Make the function ``_some_words`` the check "some_words" of that kind.
+def register(*kinds: str) -> Callable[[Check], Check]:
+    """Make the function ``_some_words`` the check "some_words" of these kinds.
 
     Of an estimator it gets a clone.  Rounds without a guarantee to converge say so, which is no fault.
     """
@@ -47,7 +47,8 @@ def register(kind: str) -> Callable[[Check], Check]:
                 function(clone(subject) if hasattr(subject, "get_params") else subject)
 
         check.__name__ = function.__name__.removeprefix("_")
-        CHECKS.setdefault(kind, {})[check.__name__] = check
+        for kind in kinds:
+            CHECKS.setdefault(kind, {})[check.__name__] = check
         return check
 
     return enrol

@@ -64,7 +64,7 @@ def test_the_same_command_reuses_everything_and_more_repeats_extend(data, compar
         *("compare", "v.npz", "--labels", "y", "-o", "out", *QUICK[:4], 2, *QUICK[5:], "--dry-run"),
         cwd=data,
     )
-    assert "16 trials: 8 are there already, 8 to run (8 new)" in more.stdout
+    assert "16 trials: 8 are there already, 8 to run" in more.stdout
     assert "nothing was run" in more.stdout
     assert len(open_study(data / "out").trials) == 8  # a dry run writes nothing
 

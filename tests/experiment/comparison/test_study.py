@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from absentia.experiment.comparison import Design, Outstanding, Study, open_study
+from absentia.experiment.comparison import Design, Study, open_study
 from absentia.experiment.comparison._data import DATA_FILE
-from absentia.experiment.comparison._study import _MAX_SECONDS, _is_settled, _thin_design
+from absentia.experiment.comparison._study import _MAX_SECONDS, _thin_design
 from absentia.experiment.engine import Limits, Pool, Record
 from absentia.files import FileError
 from helpers.comparison_problems import METHODS, made_data, made_design, made_up
@@ -39,27 +39,23 @@ def plain(record):
 def test_what_has_no_record_is_to_be_run(tmp_path):
     study = small("classes", tmp_path)
     left = study.outstanding()
-    assert (len(left.todo), left.reused, left.why) == (len(study.trials), 0, {"new": len(study.trials)})
-    assert left.sentence == f"{len(study.trials)} trials: 0 are there already, {len(study.trials)} to run"
+    assert left == study.trials
     filled(study, 0.5)
     half = study.outstanding()
-    assert half.reused + len(half.todo) == len(study.trials)
-    assert half.sentence.endswith(f"to run ({len(half.todo)} new)")
+    assert half == [trial for trial in study.trials if trial.hash not in study.records.hashes()]
+    assert 0 < len(half) < len(left)
     filled(study)
-    assert study.outstanding().todo == []
+    assert study.outstanding() == []
 
 
-def test_why_trials_are_run_again(tmp_path):
+def test_trials_of_other_data_or_seeds_are_run_anew(tmp_path):
     study = small("completion", tmp_path)
     filled(study)
     seeds = Study(study.data, made_design("completion", seed=1), tmp_path)
-    assert set(seeds.outstanding().why) == {"the seed is another"}
     data = Study(made_data("completion", seed=1), made_design("completion"), tmp_path)
-    assert set(data.outstanding().why) == {"the data, or what classes are decided by, are others"}
-    more = Study(study.data, made_design("completion", repeats=4), tmp_path).outstanding()
-    assert more.why == {"new": 3}
-    assert more.reused == 9
-    assert Outstanding([], 3, {}).sentence == "3 trials: 3 are there already, 0 to run"
+    assert all(other.outstanding() == other.trials for other in (seeds, data))
+    more = Study(study.data, made_design("completion", repeats=4), tmp_path)
+    assert (len(more.outstanding()), len(more.trials)) == (3, 12)
 
 
 @pytest.mark.parametrize(
@@ -83,8 +79,7 @@ def test_why_trials_are_run_again(tmp_path):
 )
 def test_what_is_run_again(status, before, limits, retry, settled):
     cost = {"time_limit": before, "memory_limit": before}
-    assert _is_settled(Record({}, status, cost=cost), limits, retry) == settled
-    assert not _is_settled(None, limits, retry)
+    assert Record({}, status, cost=cost).is_left(limits, retry) != settled
 
 
 # ------------------------------------------------------------------------------------- what fits cost
@@ -193,7 +188,7 @@ def test_a_study_of_kernels_is_opened_with_its_records(task, tmp_path):
     study = Study(problem, Design(METHODS[task][:1], repeats=2, cv=2), tmp_path)
     study.save()
     filled(study)
-    assert open_study(tmp_path).outstanding().todo == []
+    assert open_study(tmp_path).outstanding() == []
 
 
 def test_data_are_written_again_only_if_they_are_others(tmp_path):
@@ -228,19 +223,19 @@ def test_a_metric_that_the_task_has_not_is_refused(tmp_path):
 def test_trials_are_run_once_and_in_any_number_of_processes_alike(tmp_path):
     here, apart = (small("classes", tmp_path / name, repeats=1, cv=2) for name in ("here", "apart"))
     heard = []
-    here.run(here.outstanding().todo, Pool(1), heard.append)
+    here.run(here.outstanding(), Pool(1), heard.append)
     assert len(heard) == len(here.trials)
-    apart.run(apart.outstanding().todo, Pool(2))
+    apart.run(apart.outstanding(), Pool(2))
     one, other = (study.records.of(study.trials) for study in (here, apart))
     assert {hash: plain(record) for hash, record in one.items()} == {h: plain(r) for h, r in other.items()}
     assert all(record.done for record in one.values())
-    assert here.outstanding().todo == apart.outstanding().todo == []
+    assert here.outstanding() == apart.outstanding() == []
 
 
 def test_the_same_again_has_the_same_records(tmp_path):
     one, other = (small("completion", tmp_path / name, repeats=1) for name in ("one", "other"))
     for study in (one, other):
-        study.run(study.outstanding().todo, Pool(1))
+        study.run(study.outstanding(), Pool(1))
     first, second = (study.records.of(study.trials) for study in (one, other))
     assert {hash: plain(r) for hash, r in first.items()} == {hash: plain(r) for hash, r in second.items()}
 
@@ -284,7 +279,7 @@ def test_records_that_are_damaged_are_run_again(tmp_path):
     filled(study)
     path = study.records.path(study.trials[0].hash)
     path.write_text(json.dumps({"status": "done"}))
-    assert [t.hash for t in study.outstanding().todo] == [study.trials[0].hash]
+    assert [t.hash for t in study.outstanding()] == [study.trials[0].hash]
     assert study.results().done == len(study.trials) - 1
 
 

@@ -5,9 +5,9 @@ import pytest
 
 from absentia import KernelViews, missingness
 from absentia.experiment.comparison import TaskData
-from absentia.experiment.comparison import _trial as module
+from absentia.experiment.comparison import _study as module
 from absentia.experiment.comparison._design import draw_kept_cells
-from absentia.experiment.comparison._trial import TrialPerformer, perform_trial
+from absentia.experiment.comparison._study import TrialPerformer, perform_trial
 from absentia.experiment.engine import FolderError
 from absentia.tasks import TASKS, Predictions, Regression, Task
 from helpers.comparison_problems import METHODS, made_data, made_design, trials_of

@@ -164,7 +164,7 @@ def compare(
         return studies.say_what_to_run(study)
     pool = Pool(count_jobs(jobs, study.data.data), dask, apart=True)
     studies.run_trials(study, pool, retry, thin=options.methods == ("auto",) and not options.all_repeats)
-    studies.fit_finalists(study, pool)
+    studies.fit_finalists(study)
     return studies.write_results(study, json, mix, cite)
 
 
@@ -199,7 +199,7 @@ def work(
     trials = shard_of(study.trials, number, count)
     pool = Pool(count_jobs(jobs, study.data.data), dask, apart=True)
     studies.run_trials(study, pool, retry, trials)
-    left = len(study.outstanding().todo)
+    left = len(study.outstanding())
     if left:
         say(f"{left} of {len(study.trials)} trials are left to other shards")
     else:
@@ -218,7 +218,7 @@ def report(
 
     Example: absentia report compared/
     """
-    from absentia.app.cli._study import read_mix, write_results
+    from absentia.app.cli._study import describe_outstanding, read_mix, write_results
     from absentia.core import warn
     from absentia.data import AbsenceWarning
     from absentia.experiment.comparison import open_study
@@ -226,7 +226,7 @@ def report(
     study = open_study(folder)
     mix = read_mix(patterns, source, study)
     left = study.outstanding()
-    if not left.reused and study.records.hashes():
+    if len(left) == len(study.trials) and study.records.hashes():
         raise ValueError(
             f"{folder}: its records are all of other data, folds or versions than the design asks for; the "
             f"page is left as it is: run the trials again with absentia work {folder}"
@@ -234,8 +234,8 @@ def report(
     for path, why in study.records.damaged.items():
         damage = f"{path}: is no whole record and is left out ({why})"
         warn(f"{damage}; absentia work {folder} makes it again", AbsenceWarning)
-    if left.todo and not json:
-        say(escape_text(left.sentence))
+    if left and not json:
+        say(describe_outstanding(study, left))
     write_results(study, json, mix)
 
 

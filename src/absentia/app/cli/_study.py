@@ -142,9 +142,9 @@ def run_trials(
             study.time_methods(pool, progress.tell, progress.begin)
     wanted = None if trials is None else {trial.hash for trial in trials}
     left = study.outstanding(retry)
-    todo = [trial for trial in left.todo if wanted is None or trial.hash in wanted]
+    todo = [trial for trial in left if wanted is None or trial.hash in wanted]
     shard = "" if wanted is None else f"; {len(todo)} of them in this shard"
-    say(escape_text(left.sentence + shard))
+    say(describe_outstanding(study, left) + shard)
     if todo and (words := _describe_time(study, todo, pool.jobs)):
         say(escape_text(words))
     own = {trial.hash for trial in todo}
@@ -156,11 +156,11 @@ def run_trials(
         study.run(todo, pool, progress.tell, progress.begin)
 
 
-def fit_finalists(study: Study, pool: Pool) -> None:
-    """Of very many samples: the leading methods learn from fewer, and from nearly all."""
+def fit_finalists(study: Study) -> None:
+    """Of very many samples: the leading methods learn from nearly all."""
     if study.whole is not None:
-        say("the leading methods learn from fewer samples, and once from nearly all")
-        study.fit_finalists(pool)
+        say("the leading methods learn once from nearly all samples")
+        study.fit_finalists()
 
 
 def describe_kept_trials(study: Study) -> str:
@@ -173,11 +173,17 @@ def describe_kept_trials(study: Study) -> str:
     )
 
 
+def describe_outstanding(study: Study, left: Sequence[Trial]) -> str:
+    """How many trials there are, and how many of them are left."""
+    n = len(study.trials)
+    return f"{n} trials: {n - len(left)} are there already, {len(left)} to run"
+
+
 def say_how_much(study: Study, jobs: int, retry: bool) -> None:
     """How many trials there are, and how long they take as far as methods have been timed."""
     left = study.outstanding(retry)
-    say(escape_text(left.sentence))
-    words = _describe_time(study, left.todo, jobs)
+    say(describe_outstanding(study, left))
+    words = _describe_time(study, left, jobs)
     words = words or "how long they take is not known before the first trial of each method"
     say(escape_text(f"{words}; nothing was run"))
     for name, why in study.design.left_out.items():
@@ -199,7 +205,7 @@ def _describe_time(study: Study, todo: Sequence[Trial], jobs: int) -> str:
 def say_what_to_run(study: Study) -> None:
     """The commands that run the trials of a folder."""
     folder = study.folder
-    say(escape_text(study.outstanding().sentence))
+    say(describe_outstanding(study, study.outstanding()))
     say("run them with any number of processes that see the folder:")
     say(f"  {format_command('work', folder)} --shard 1/16    # to 16/16")
     say(f"then:  {format_command('report', folder)}")

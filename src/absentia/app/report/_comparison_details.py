@@ -294,7 +294,7 @@ def _make_learning_curve_section(results: ComparisonResults) -> Section | None:
         fill("<span>{} {}</span>", draw_swatch(f"c{i} d0"), curve.method) for i, curve in enumerate(shown)
     ]
     blocks = [
-        sentences([*(curve.sentence for curve in shown), *results.at_size]),
+        sentences([curve.sentence for curve in shown]),
         fill('<p class="legend">{}</p>', keys),
         make_scrollable(_draw_samples(fmt, shown, results.n_samples), "Chart over training samples"),
         note(get_words("comparison.learning-curve.curves")),

@@ -51,7 +51,7 @@ class Design:
     is of data with times, of which `cv` blocks are held out, as far as there is enough before them.  What
     only the page tells (`title`, `command`, `call`, `equivalence`) changes no trial, nor do limits; `call`
     names the data and the labels as other commands take them.  Where the data were drawn from more samples,
-    there are `n_samples`, and the `finalists` also learn from fewer and from nearly all.
+    there are `n_samples`, and the `finalists` also learn from nearly all.
     """
 
     methods: tuple[str, ...]
@@ -190,7 +190,7 @@ class Expansion:
         if self.data.kind == "completion":
             return list(self._completions(design.methods, design.repeats, (design.hide, *design.rates)))
         beside = self._completions(design.completers, design.repeats_beside, (design.hide,))
-        learning = [*self._train_shares(), *(self._presence_shares() if design.learning_curve else ())]
+        learning = [*self._train_shares(), *self._presence_shares()] if design.learning_curve else []
         return [*self._predictions(), *self._views(), *self._curves(), *learning, *beside]
 
     def _predictions(self) -> Iterator[Trial]:
@@ -232,8 +232,7 @@ class Expansion:
     def _train_shares(self) -> Iterator[Trial]:
         """Methods that learn from a share of the training samples."""
         for method in curve_methods(self.data, self.design):
-            most = _TRAIN_REPEATS if self.design.learning_curve else 1
-            for repeat in range(min(self.design.repeats_for(method), most)):
+            for repeat in range(min(self.design.repeats_for(method), _TRAIN_REPEATS)):
                 for fold, share in product(range(self._n_folds), _TRAIN_SHARES):
                     yield self._trial("train", method, repeat, fold, share=share)
 
@@ -301,15 +300,11 @@ def hash_arrays(*arrays: Array) -> str:
 
 
 def curve_methods(data: TaskData, design: Design) -> list[str]:
-    """What learning curves are of: the default, else the first method that was named; the simplest;
-    and finalists.
-    """
-    if not design.learning_curve:
-        return list(design.finalists)
+    """What learning curves are of: the default, else the first method that was named; and the simplest."""
     simplest, default = data.task.simplest, data.task.default_method
     others = [method for method in design.methods if method != simplest]
     first = [default] if default in others else others[:1]
-    return list(dict.fromkeys([*first, simplest, *design.finalists]))
+    return [*first, simplest]
 
 
 def draw_training_part(data: TaskData, train: Array, share: float, seed: Sequence[int]) -> Array:

@@ -29,7 +29,6 @@ from absentia.experiment.learning_curve import (
     LearningCurve,
     ViewCurve,
     average_folds,
-    describe_lead,
     make_sample_curve,
     make_view_curve,
 )
@@ -227,7 +226,7 @@ class ComparisonSummary:
             views=worth,
             views_with=self.simplest if worth else "",
             curves=list(_make_curves(self)),
-            learning_curve=_make_learning_curve(self) if curve_methods(self.data, self.design) else None,
+            learning_curve=_make_learning_curve(self) if self.design.learning_curve else None,
             classes=[str(name) for name in self.data.classes],
             confusion=_count_confusions(self),
             done=len(self.records),
@@ -377,7 +376,7 @@ def _make_learning_curve(summary: ComparisonSummary) -> LearningCurve:
     methods = curve_methods(data, design)
     samples = [make_sample_curve(method, _scores_by_size(summary, method), judged) for method in methods]
     views: list[ViewCurve] = []
-    for v, view in enumerate(data.data.names if design.learning_curve else ()):
+    for v, view in enumerate(data.data.names):
         have, spare = int(data.data.observed[:, v].sum()), len(find_spare_cells(data.data, view))
         counts = {
             have - spare + float(round(some[0].trial["share"] * spare)): _scores_by_fold(
@@ -399,19 +398,6 @@ def _scores_by_size(summary: ComparisonSummary, method: str) -> dict[float, _Fol
     }
     n, n_folds = len(summary.data.data), count_folds(summary.data, summary.design)
     return _drop_empty({**sizes, n * (1 - 1 / n_folds): summary.folds(method, summary.metric)})
-
-
-def describe_order(summary: ComparisonSummary) -> list[str]:
-    """Whether the first of the finalists would stay ahead of the others with all samples that there are."""
-    first, *others = summary.design.finalists or ("",)
-    judged = Judged(summary.metric, len(summary.data.data), summary.share, summary.equivalence)
-    curve = _scores_by_size(summary, first)
-    return [
-        describe_lead(
-            (first, curve), (other, _scores_by_size(summary, other)), judged, summary.design.n_samples
-        )
-        for other in others
-    ]
 
 
 def _group_by_share(records: Sequence[Record]) -> list[list[Record]]:
