@@ -115,7 +115,7 @@ class Comparison:
         return pd.DataFrame(rows).set_index("method")
 
     def learning_curve(self) -> LearningCurve:
-        """What more samples, or a view for more of them, would add: ``.sentence``, ``.table()``."""
+        """What more samples would add: ``.sentence``, ``.table()``."""
         if self.results.learning_curve is None:
             raise ValueError("no learning curve was asked for: compare(..., learning_curve=True)")
         return self.results.learning_curve
@@ -235,8 +235,7 @@ def compare(
         With ``methods="auto"``, try methods in fewer repeats whose first fit was slow, and those not at
         all whose first fit was not done in a minute of CPU time.
     learning_curve : bool
-        Also learn from fewer samples, and with views that fewer have, to say what more would add:
-        :meth:`Comparison.learning_curve`.
+        Also learn from fewer samples, to say what more would add: :meth:`Comparison.learning_curve`.
     groups : array in the order of the samples, Series or mapping by id, or "id", optional
         Patients, families or sites: samples of one never stand on both sides of a split, inner ones
         included (:meth:`Views.with_groups`).

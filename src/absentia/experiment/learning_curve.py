@@ -1,6 +1,6 @@
-r"""What more samples, or a view for more of them, would add: learning curves out of scores by fold.
+r"""What more samples would add: learning curves out of scores by fold.
 
-Samples: the same folds were predicted by a method that had learned from parts of their training samples.
+The same folds were predicted by a method that had learned from parts of their training samples.
 With :math:`n` training samples the score, turned so that more is better, is taken to be
 
 .. math:: s(n) = a - b \, n^{-c}, \qquad b \ge 0, \quad a \le \text{the best score there is}
@@ -14,11 +14,6 @@ Intervals are of a parametric bootstrap: means over folds are drawn with the cov
 times :math:`1 / J + \kappa \, n_{test} / n_{train}` of :math:`J` folds, and fitted anew.  Drawing the
 folds themselves (:math:`\kappa = 0`) would take them to be independent, which they are not;
 :func:`absentia.statistics.corrected_resampled_t` has :math:`\kappa = 1`.
-
-Views: the same folds were predicted with a view hidden from some of those who have it, in training and
-test.  The score is taken to be linear in the number who have it, and extrapolated to everybody.  Slopes
-scatter, and are drawn towards zero, as a normal prior does whose deviation is a share of what there is
-still to gain.  What is absent for a reason may be worth more, or less.
 
 Constants were settled on some public sets and judged on others: ``benchmarks/learning_curve.py``.
 """
@@ -42,14 +37,13 @@ _Folds = Mapping[tuple[int, int], float]
 _EXPONENTS = np.geomspace(0.1, 2.0, 40)
 _EXPONENT, _EXPONENT_SPREAD = 0.5, 0.5  # c_0 and tau
 _OVERLAP = 0.5  # kappa
-_VIEW_SPREAD = 0.5  # what a view adds is that share of the way to the best score there is, give or take
 _N_DRAWS = 1000
 _N_DRAWN = 25  # sizes at which a fitted curve is evaluated
 _MIN_SIZES, _MIN_FOLDS = 4, 4  # below, nothing is fitted
 
 
 class SizeScore(NamedTuple):
-    """A score, and the number of samples (to learn from, or that have a view) that it is reached with."""
+    """A score, and the number of training samples that it is reached with."""
 
     n: float
     score: Interval
@@ -84,56 +78,28 @@ class SampleCurve:
 
 
 @dataclass(frozen=True)
-class ViewCurve:
-    """Scores by the number of samples that have a view, and what the view would add for those who lack it.
-
-    `so_far` is what the view adds for those who have it, `per_sample` the same by one of them, and `gain`
-    what it would add for the others (positive is better); None where there are too few folds, where hiding
-    it changes no score, or where nobody lacks it.
-    """
-
-    view: str
-    have: int
-    lack: int
-    points: tuple[SizeScore, ...]
-    sentence: str
-    so_far: Interval | None = None
-    per_sample: Interval | None = None
-    gain: Interval | None = None
-
-
-@dataclass(frozen=True)
 class LearningCurve:
-    """Curves of methods over samples, the first the one that `views` are of, and of views."""
+    """Curves of methods over samples, first the one that speaks for all."""
 
     metric: Metric
     samples: tuple[SampleCurve, ...]
-    views: tuple[ViewCurve, ...]
 
     @property
     def sentence(self) -> str:
         """What as many samples again would add."""
         return self.samples[0].sentence
 
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """The same, and what each view would add."""
-        return (self.sentence, *(curve.sentence for curve in self.views))
-
     def table(self) -> "pd.DataFrame":
-        """A row for each point: of samples or which view, method, n, score, its interval, if measured."""
+        """A row for each point: method, n, score, its interval, and whether it is measured."""
         import pandas as pd
 
-        method = self.samples[0].method
         rows = [
-            ("samples", curve.method, *point, kind == "points")
+            (curve.method, point.n, *point.score, points is curve.points)
             for curve in self.samples
-            for kind in ("points", "fitted")
-            for point in getattr(curve, kind)
+            for points in (curve.points, curve.fitted)
+            for point in points
         ]
-        rows += [(curve.view, method, *point, True) for curve in self.views for point in curve.points]
-        cells = [(of, name, n, *score, measured) for of, name, n, score, measured in rows]
-        return pd.DataFrame(cells, columns=["of", "method", "n", "score", "low", "high", "measured"])
+        return pd.DataFrame(rows, columns=["method", "n", "score", "low", "high", "measured"])
 
 
 class Judged(NamedTuple):
@@ -167,24 +133,17 @@ def make_sample_curve(method: str, sizes: Mapping[float, _Folds], judged: Judged
     sizes : mapping of training samples to scores by repeat and fold
     judged : Judged
     """
-    points, common = _read_sizes(sizes, judged)
+    points = tuple(
+        SizeScore(n, average_folds(list(folds.values()), judged.metric, judged.test_share))
+        for n, folds in sorted(sizes.items())
+    )
+    common = sorted(set.intersection(*map(set, sizes.values()))) if sizes else []
     if len(sizes) < _MIN_SIZES or len(common) < _MIN_FOLDS:
         few = f"{len(common)} folds at {len(sizes)} sizes"
         return SampleCurve(method, points, f"What more samples would add cannot be told from {few}.")
     n = np.array(sorted(sizes))
     scores = judged.sign * np.array([[sizes[size][key] for size in n] for key in common])
     return _extrapolate(method, points, n, scores, judged)
-
-
-def _read_sizes(
-    sizes: Mapping[float, _Folds], judged: Judged
-) -> tuple[tuple[SizeScore, ...], list[tuple[int, int]]]:
-    """Scores by size, and the folds that all sizes have."""
-    points = [
-        SizeScore(n, average_folds(list(folds.values()), judged.metric, judged.test_share))
-        for n, folds in sorted(sizes.items())
-    ]
-    return tuple(points), sorted(set.intersection(*map(set, sizes.values()))) if sizes else []
 
 
 def _extrapolate(
@@ -267,67 +226,16 @@ def average_folds(scores: Sequence[float], metric: Metric, share: float, shift: 
 
 def _say_samples(method: str, gain: Interval, rises: bool, flat: bool, n: Array, judged: Judged) -> str:
     more = f"With {method}, {judged.n_samples} more samples"
+    speaks = judged.metric.higher and judged.metric.share  # "points" speak for themselves
+    improve = "add" if speaks else f"improve {judged.metric.name} by"
     if flat:
         nil = judged.metric.format_difference(judged.equivalence)
-        return f"{more} are not expected to {_say_improve(judged)} more than {nil}."
+        return f"{more} are not expected to {improve} more than {nil}."
     if not rises:
         span = f"from {n[0]:.0f} to {n[-1]:.0f} training samples"
         return f"{more}: what they would add cannot be told, as the rise {span} could be chance."
-    return f"{more} would be expected to {_say_gain(gain, judged)}."
-
-
-# ------------------------------------------------------------------------------------------------ views
-
-
-def make_view_curve(view: str, counts: Mapping[float, _Folds], lack: int, judged: Judged) -> ViewCurve:
-    """The curve of a view.
-
-    Parameters
-    ----------
-    view : str
-    counts : mapping of samples that have the view to scores by repeat and fold
-        The largest is as many as there are.
-    lack : int
-        Samples that do not have it.
-    judged : Judged
-    """
-    points, common = _read_sizes(counts, judged)
-    have = int(max(counts, default=0))
-    if len(counts) < 2 or len(common) < _MIN_FOLDS:
-        words = f"What {view} would add cannot be told from {len(common)} folds."
-        return ViewCurve(view, have, lack, points, words)
-    m = np.array(sorted(counts))
-    scores = judged.sign * np.array([[counts[n][key] for n in m] for key in common])
-    if not np.ptp(scores, axis=1).any():
-        words = f"With {view} and without it every fold scores the same: what it would add cannot be told."
-        return ViewCurve(view, have, lack, points, words)
-    off = m - m.mean()
-    room = max(judged.best - float(scores[:, -1].mean()), 0.0)
-    t = statistics.corrected_resampled_t(scores @ off / (off**2).sum(), judged.test_share)
-    slope = _shrink(t, _VIEW_SPREAD * room / judged.n_samples)
-    so_far, gain = (Interval(*(n * x for x in slope)) for n in (have, lack))
-    if not lack:
-        words = f"Everybody has {view}; it is estimated to {_say_gain(so_far, judged)}."
-        return ViewCurve(view, have, lack, points, words, so_far, slope)
-    words = f"Measuring {view} in the {lack} who lack it would be expected to {_say_gain(gain, judged)}."
-    return ViewCurve(view, have, lack, points, words, so_far, slope, gain)
-
-
-def _shrink(t: statistics.Paired, spread: float) -> Interval:
-    """What to expect of a mean, if such are around zero with the deviation `spread`."""
-    weight = 1.0 if t.error == 0 or np.isinf(spread) else spread**2 / (spread**2 + t.error**2)
-    half = np.sqrt(weight) * (t.high - t.mean)
-    return Interval(*(float(weight * t.mean + side * half) for side in (0, -1, 1)))
-
-
-# -------------------------------------------------------------------------------------------- sentences
-
-
-def _say_improve(judged: Judged) -> str:
-    """What more of a good thing does to a score; "points" speak for themselves."""
-    return "add" if judged.metric.higher and judged.metric.share else f"improve {judged.metric.name} by"
-
-
-def _say_gain(gain: Interval, judged: Judged) -> str:
-    ends = judged.metric.format_ends(gain.low, gain.high)
-    return f"{_say_improve(judged)} {judged.metric.format_difference(gain.value)} (95%: {ends})"
+    gained, ends = (
+        judged.metric.format_difference(gain.value),
+        judged.metric.format_ends(gain.low, gain.high),
+    )
+    return f"{more} would be expected to {improve} {gained} (95%: {ends})."

@@ -62,7 +62,7 @@ class CompareOptions:
     seed
         Of folds, of what is hidden, of methods.
     learning_curve
-        Also say what more samples would add, or a view for more of them; takes more fits.
+        Also say what more samples would add; takes more fits.
     all_repeats
         Try slow methods as often as others, and very slow ones too.
     max_samples

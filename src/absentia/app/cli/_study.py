@@ -232,8 +232,8 @@ def write_results(
     say(f"[bold]{escape_text(recommendation.headline)}[/]")
     for sentence in recommendation.details:
         say(escape_text(sentence))
-    learning = results.learning_curve
-    for sentence in (*(learning.sentences if learning else ()), *results.at_size):
+    learning = [results.learning_curve.sentence] if results.learning_curve else []
+    for sentence in (*learning, *results.at_size):
         say(escape_text(sentence))
     out.print(_ranking_table(comparison))
     if weighted is not None:

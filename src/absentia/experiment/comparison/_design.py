@@ -29,10 +29,9 @@ DESIGN_FILE = "design.json"
 _VERSION = 2  # of splits, masks and measures: to be raised when these give other numbers than before
 _MAX_REPEATS = 10_000  # or folds
 _CURVE_REPEATS, _COMPLETION_REPEATS = 2, 3
-#: Of a learning curve: shares of the training samples, shares of those who have a view (all of either are
-#: predictions that are there anyway), and in how many repeats at most.
+#: Of a learning curve: shares of the training samples (all are predictions that are there anyway), and in
+#: how many repeats at most.
 _TRAIN_SHARES, _TRAIN_REPEATS = (0.25, 0.4, 0.6, 0.8), 3
-_PRESENCE_SHARES, _PRESENCE_REPEATS = (0.0, 0.5), 2
 _MIN_OF_CLASS = 3  # samples of each class that stay, however small the share: methods hold some out
 #: Completers that are tried beside predictions.
 _COMPLETERS_BESIDE = ("mean", "zero", "knn", "cvkt", "mkmc-pca")
@@ -46,7 +45,7 @@ class Design:
 
     `repeats_of` has those methods that are tried in fewer repeats because they are slow, `left_out` why
     methods are not tried at all.  `completers` are tried on hidden cells beside predictions.  With a
-    `learning_curve` some methods also learn from fewer samples, and with views that fewer have.  With
+    `learning_curve` some methods also learn from fewer samples.  With
     `leave_one_group_out` every group of samples is a fold, whatever `cv`, and there is one repeat; so there
     is of data with times, of which `cv` blocks are held out, as far as there is enough before them.  What
     only the page tells (`title`, `command`, `call`, `equivalence`) changes no trial, nor do limits; `call`
@@ -190,7 +189,7 @@ class Expansion:
         if self.data.kind == "completion":
             return list(self._completions(design.methods, design.repeats, (design.hide, *design.rates)))
         beside = self._completions(design.completers, design.repeats_beside, (design.hide,))
-        learning = [*self._train_shares(), *self._presence_shares()] if design.learning_curve else []
+        learning = self._train_shares() if design.learning_curve else ()
         return [*self._predictions(), *self._views(), *self._curves(), *learning, *beside]
 
     def _predictions(self) -> Iterator[Trial]:
@@ -235,14 +234,6 @@ class Expansion:
             for repeat in range(min(self.design.repeats_for(method), _TRAIN_REPEATS)):
                 for fold, share in product(range(self._n_folds), _TRAIN_SHARES):
                     yield self._trial("train", method, repeat, fold, share=share)
-
-    def _presence_shares(self) -> Iterator[Trial]:
-        """The first of these methods, where a share of those who have a view and another still have it."""
-        method, data = curve_methods(self.data, self.design)[0], self.data.data
-        views = [name for name in data.names if len(find_spare_cells(data, name))]
-        for repeat in range(min(self.design.repeats_for(method), _PRESENCE_REPEATS)):
-            for fold, view, share in product(range(self._n_folds), views, _PRESENCE_SHARES):
-                yield self._trial("presence", method, repeat, fold, view=view, share=share)
 
     def _completions(self, methods: Sequence[str], repeats: int, rates: Sequence[float]) -> Iterator[Trial]:
         """Hidden cells that are completed; of data with labels, too, as pictures are ordered by them."""
@@ -319,24 +310,6 @@ def draw_training_part(data: TaskData, train: Array, share: float, seed: Sequenc
     first = rank < _MIN_OF_CLASS
     order = np.argsort(np.where(first, -1.0, (rank + 0.5) / counts[codes]), kind="stable")
     return np.sort(drawn[order[: max(round(share * len(drawn)), int(first.sum()))]])
-
-
-def find_spare_cells(data: Any, view: str) -> Array:
-    """Positions of the samples that have a view and another one."""
-    has = data.observed[:, data.names.index(view)]
-    return np.flatnonzero(has & (data.observed.sum(axis=1) > 1))
-
-
-def draw_presence(data: TaskData, view: str, share: float, seed: Sequence[int]) -> Array:
-    """Which cells stay (n, V) when a share of those who have a view and another one keep it.
-
-    Labels have no say, as samples that are held out lose it too.
-    """
-    drawn = make_generator(seed).permutation(data.order)
-    drawn = drawn[np.isin(drawn, find_spare_cells(data.data, view))]
-    keep = np.ones_like(data.data.observed)
-    keep[drawn[round(share * len(drawn)) :], data.data.names.index(view)] = False
-    return keep
 
 
 def draw_kept_cells(data: TaskData, mechanism: _Mechanism, rate: float, seed: int, repeat: int) -> Array:

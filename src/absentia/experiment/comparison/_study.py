@@ -30,7 +30,6 @@ from absentia.experiment.comparison._design import (
     Expansion,
     count_folds,
     draw_kept_cells,
-    draw_presence,
     draw_training_part,
     hash_arrays,
     load_design,
@@ -113,8 +112,6 @@ def perform_trial(key: Mapping[str, Any], data: TaskData) -> dict[str, Any]:
         data = data.replace(data.data.hide(_kept(key, data)))
     elif key["kind"] == "train":
         train = draw_training_part(data, train, key["share"], [key["seed"], key["repeat"], key["fold"]])
-    elif key["kind"] == "presence":
-        data = _with_fewer_present(key, data, train)
     return learn_and_score(key, data, train, test)
 
 
@@ -167,14 +164,6 @@ def learn_all(data: TaskData, plan: Plan, tick: Tick = lambda: None) -> tuple[An
 
 def _kept(key: Mapping[str, Any], data: TaskData) -> Array:
     return draw_kept_cells(data, key["mechanism"], key["rate"], key["seed"], key["repeat"])
-
-
-def _with_fewer_present(key: Mapping[str, Any], data: TaskData, train: Array) -> TaskData:
-    """The data with a view that fewer samples have; without it where no training sample has it."""
-    keep = draw_presence(data, key["view"], key["share"], [key["seed"], key["repeat"]])
-    fewer, names = data.data.hide(keep), data.data.names
-    left = fewer.observed[train, names.index(key["view"])].any()
-    return data.replace(fewer if left else fewer.select([name for name in names if name != key["view"]]))
 
 
 def _complete(key: Mapping[str, Any], data: TaskData) -> dict[str, Any]:
@@ -386,7 +375,7 @@ _MAX_SECONDS = 20.0  # CPU seconds that the repeats of a method may take, where 
 _FIRST_FIT_SECONDS = 60.0  # CPU seconds that its first fit may take
 _MAX_GROUPS = 30  # each of which is a fold
 _MIN_DRAWS = 3  # times that cells are hidden for a completer at least: one says nothing of chance
-_PREDICTION_KINDS = ("predict", "views", "rates", "train", "presence")
+_PREDICTION_KINDS = ("predict", "views", "rates", "train")
 
 
 class Study:
@@ -571,8 +560,7 @@ class Study:
 
 def _failed_parts(records: Iterable[Record]) -> Iterator[str]:
     """Failures that no row of the table counts."""
-    parts = {"views": "of what views are worth", "rates": "of the curves"}
-    parts |= dict.fromkeys(("train", "presence"), "of the learning curve")
+    parts = {"views": "of what views are worth", "rates": "of the curves", "train": "of the learning curve"}
     for kind, words in parts.items():
         failed = [record for record in records if record.trial["kind"] == kind and not record.done]
         if failed:

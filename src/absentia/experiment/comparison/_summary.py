@@ -15,7 +15,7 @@ import numpy as np
 from absentia.core import Array
 from absentia.data import name_pattern, statistics
 from absentia.experiment.comparison._data import TaskData
-from absentia.experiment.comparison._design import Design, count_folds, curve_methods, find_spare_cells
+from absentia.experiment.comparison._design import Design, count_folds, curve_methods
 from absentia.experiment.comparison._recommendation import (
     PRIORS,
     Evidence,
@@ -24,14 +24,7 @@ from absentia.experiment.comparison._recommendation import (
     write_command,
 )
 from absentia.experiment.engine import Record
-from absentia.experiment.learning_curve import (
-    Judged,
-    LearningCurve,
-    ViewCurve,
-    average_folds,
-    make_sample_curve,
-    make_view_curve,
-)
+from absentia.experiment.learning_curve import Judged, LearningCurve, average_folds, make_sample_curve
 from absentia.experiment.pattern_mix import JudgedSamples, MixScores, PatternMix, count_patterns, weigh_mix
 from absentia.experiment.results import (
     ComparisonResults,
@@ -369,44 +362,24 @@ def _make_curves(summary: ComparisonSummary) -> Iterator[CurvePoint]:
 
 
 def _make_learning_curve(summary: ComparisonSummary) -> LearningCurve:
-    """Scores by how many samples are learned from, and by how many have a view; all are there already."""
-    data, design = summary.data, summary.design
-    n = len(data.data)
-    judged = Judged(summary.metric, n, summary.share, summary.equivalence)
-    methods = curve_methods(data, design)
+    """Scores by how many samples are learned from."""
+    judged = Judged(summary.metric, len(summary.data.data), summary.share, summary.equivalence)
+    methods = curve_methods(summary.data, summary.design)
     samples = [make_sample_curve(method, _scores_by_size(summary, method), judged) for method in methods]
-    views: list[ViewCurve] = []
-    for v, view in enumerate(data.data.names):
-        have, spare = int(data.data.observed[:, v].sum()), len(find_spare_cells(data.data, view))
-        counts = {
-            have - spare + float(round(some[0].trial["share"] * spare)): _scores_by_fold(
-                some, summary.metric.name
-            )
-            for some in _group_by_share([r for r in summary.of_kind("presence") if r.trial["view"] == view])
-        }
-        counts[float(have)] = summary.folds(methods[0], summary.metric)
-        views.append(make_view_curve(view, _drop_empty(counts), n - have, judged))
-    return LearningCurve(summary.metric, tuple(samples), tuple(views))
+    return LearningCurve(summary.metric, tuple(samples))
 
 
 def _scores_by_size(summary: ComparisonSummary, method: str) -> dict[float, _Folds]:
     """Scores by repeat and fold, by how many samples were learned from."""
     parts = [r for r in summary.of_kind("train") if r.trial["method"] == method]
-    sizes = {
-        float(np.mean([r.result["n_train"] for r in some])): _scores_by_fold(some, summary.metric.name)
-        for some in _group_by_share(parts)
-    }
+    sizes = {}
+    for share in sorted({record.trial["share"] for record in parts}):
+        some = [record for record in parts if record.trial["share"] == share]
+        n = float(np.mean([record.result["n_train"] for record in some]))
+        sizes[n] = _scores_by_fold(some, summary.metric.name)
     n, n_folds = len(summary.data.data), count_folds(summary.data, summary.design)
-    return _drop_empty({**sizes, n * (1 - 1 / n_folds): summary.folds(method, summary.metric)})
-
-
-def _group_by_share(records: Sequence[Record]) -> list[list[Record]]:
-    shares = sorted({record.trial["share"] for record in records})
-    return [[record for record in records if record.trial["share"] == share] for share in shares]
-
-
-def _drop_empty(scores: dict[float, _Folds]) -> dict[float, _Folds]:
-    return {n: folds for n, folds in scores.items() if folds}
+    sizes[n * (1 - 1 / n_folds)] = summary.folds(method, summary.metric)
+    return {n: folds for n, folds in sizes.items() if folds}
 
 
 # --------------------------------------------------------------------------------------------- classes
