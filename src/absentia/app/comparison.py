@@ -249,8 +249,8 @@ def compare(
         Covariates, numbers or categories (age, site, batch): numeric features are replaced by residuals
         after regression on them, learned in the training part of each fold (:class:`AdjustViews`).
     max_samples : int, optional
-        Of more samples so many are compared on, drawn by class; the three leading methods are then fitted
-        once to nearly all.  Not of `groups` or in `time`.  None: all.
+        Of more samples so many are compared on, drawn by class, and the recommended method learns from
+        all.  Not of `groups` or in `time`.  None: all.
     callback : callable, optional
         Gets every :class:`absentia.experiment.engine.Record` when it is there.
     verbose : bool
@@ -286,7 +286,6 @@ def compare(
     pool = Pool(count_jobs(n_jobs, task_data.data))
     tell = callback or (lambda record: None)
     _run(comparison.study, pool, tell, verbose, thin and isinstance(methods, str) and methods == "auto")
-    comparison.study.fit_finalists(tell)
     return comparison
 
 

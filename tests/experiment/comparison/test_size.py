@@ -1,4 +1,7 @@
-"""Comparisons on some of very many samples: what is drawn, what leading methods do with more."""
+"""Comparisons on some of very many samples: what is drawn, and what learns from all."""
+
+import json
+import shutil
 
 import numpy as np
 import pytest
@@ -22,43 +25,32 @@ def many(tmp_path_factory):
     return views, y, absentia.compare(views, y, folder=folder, **options)
 
 
-def test_methods_are_compared_on_a_draw_by_class_and_fitted_once_to_all_but_a_few_others(many):
+def test_methods_are_compared_on_a_draw_by_class(many):
     _, y, found = many
     drawn = found.study.data
-    known = 400
     assert len(drawn.data) == 90
     assert abs(drawn.y.mean() - y.mean()) < 0.05
-    drawn_said, fitted = found.results.at_size
-    assert f"{known} samples: methods were compared on 90 of them" in drawn_said
-    assert (
-        f"Fitted once to {known - round(0.2 * known)} samples and judged on {round(0.2 * known)}" in fitted
-    )
-    scores = found.study.design.finalists
-    assert all(name in fitted for name in scores)
+    assert found.results.facts["drawn"] == "90 of 400 samples, by class where there are classes"
 
 
-def test_who_judges_full_fits_had_no_say_in_the_choice_of_methods(many):
-    from absentia.experiment.comparison._study import FullFit
-
+def test_a_folder_that_names_finalists_is_opened(many, tmp_path):
     _, _, found = many
-    fit = FullFit(found.study.whole, 90, found.study.design.seed)
-    train, test = fit.split
-    ids = found.study.whole.data.ids
-    assert not set(ids[test]) & set(found.study.data.data.ids)
-    assert set(ids[train]) | set(ids[test]) == set(ids)
-    assert not set(train) & set(test)
+    shutil.copytree(found.study.folder, tmp_path / "before")
+    path = tmp_path / "before" / "design.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"finalists": ["linear", "average"]}))
+    assert open_comparison(tmp_path / "before").table().equals(found.table())
 
 
 def test_the_folder_has_the_draw_alone_and_says_the_same_again(many):
     _, _, found = many
     again = open_comparison(found.study.folder)
     assert len(again.study.data.data) == 90
-    assert again.results.at_size == found.results.at_size
+    assert again.results.facts == found.results.facts
     assert found.best_estimator().predict(found.study.whole.data).shape == (len(found.study.whole.data),)
 
 
 def test_all_samples_are_compared_on_if_that_is_wanted(many):
     views, y, _ = many
     found = absentia.compare(views, y, methods=["linear"], repeats=1, cv=2, n_jobs=1)
-    assert found.results.at_size == ()
+    assert "drawn" not in found.results.facts
     assert found.study.whole is None

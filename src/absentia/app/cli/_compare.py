@@ -66,7 +66,7 @@ class CompareOptions:
     all_repeats
         Try slow methods as often as others, and very slow ones too.
     max_samples
-        Of more samples so many are compared on; leading methods are then fitted once to nearly all.
+        Of more samples so many are compared on.
     time_limit
         CPU seconds that a fit may take; more is a failure.
     memory_limit
@@ -164,7 +164,6 @@ def compare(
         return studies.say_what_to_run(study)
     pool = Pool(count_jobs(jobs, study.data.data), dask, apart=True)
     studies.run_trials(study, pool, retry, thin=options.methods == ("auto",) and not options.all_repeats)
-    studies.fit_finalists(study)
     return studies.write_results(study, json, mix, cite)
 
 

@@ -156,13 +156,6 @@ def run_trials(
         study.run(todo, pool, progress.tell, progress.begin)
 
 
-def fit_finalists(study: Study) -> None:
-    """Of very many samples: the leading methods learn from nearly all."""
-    if study.whole is not None:
-        say("the leading methods learn once from nearly all samples")
-        study.fit_finalists()
-
-
 def describe_kept_trials(study: Study) -> str:
     """What is there when somebody stops before the end."""
     there = len(study.records.hashes() & {trial.hash for trial in study.trials})
@@ -232,9 +225,8 @@ def write_results(
     say(f"[bold]{escape_text(recommendation.headline)}[/]")
     for sentence in recommendation.details:
         say(escape_text(sentence))
-    learning = [results.learning_curve.sentence] if results.learning_curve else []
-    for sentence in (*learning, *results.at_size):
-        say(escape_text(sentence))
+    if results.learning_curve:
+        say(escape_text(results.learning_curve.sentence))
     out.print(_ranking_table(comparison))
     if weighted is not None:
         out.print(_mix_table(weighted))
@@ -269,7 +261,6 @@ def _as_json(comparison: Comparison) -> dict[str, Any]:
         "groups": comparison.study.data.data.n_groups,
         "methods": table.where(table.notna(), None).to_dict("records"),
         "learning curve": results.learning_curve,
-        "at size": list(results.at_size),
         "page": str(comparison.study.folder / PAGE),
     }
     if weighted is not None:

@@ -118,8 +118,6 @@ def _make_ranking_section(results: ComparisonResults) -> Section | None:
     if not ranking:
         return None
     blocks = [_RANKING_KEY, *ranking]
-    if results.at_size:
-        blocks.append(sentences(results.at_size))
     if unranked := _list_unranked(results):
         blocks += [heading("Without a score"), *unranked]
     rounds = _describe_rounds(results)

@@ -50,7 +50,7 @@ class Design:
     is of data with times, of which `cv` blocks are held out, as far as there is enough before them.  What
     only the page tells (`title`, `command`, `call`, `equivalence`) changes no trial, nor do limits; `call`
     names the data and the labels as other commands take them.  Where the data were drawn from more samples,
-    there are `n_samples`, and the `finalists` also learn from nearly all.
+    there are `n_samples`.
     """
 
     methods: tuple[str, ...]
@@ -76,7 +76,6 @@ class Design:
     learning_curve: bool = False
     leave_one_group_out: bool = False
     n_samples: int = 0
-    finalists: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -103,7 +102,7 @@ class Design:
     def _check_types(self) -> None:
         """Refuse what is not a text or a number where it is to be."""
         texts = [self.data, self.title, self.command, self.call, self.mechanism, self.metric or ""]
-        lists: Any = (self.methods, self.completers, self.remarks, self.finalists, self.left_out)
+        lists: Any = (self.methods, self.completers, self.remarks, self.left_out)
         lists = (*lists, self.left_out.values())
         for name in ("learning_curve", "leave_one_group_out"):
             if not isinstance(getattr(self, name), bool):
@@ -147,8 +146,9 @@ def load_design(folder: Path) -> Design:
     if path.exists() and not path.is_file():  # a pipe would be waited for
         raise FileError(f"{path}: is no regular file; give the command again")
     try:
-        content = {"finalists": [], **json.loads(path.read_bytes())}  # folders of before have none
-        names = ("methods", "rates", "completers", "remarks", "finalists")
+        content = json.loads(path.read_bytes())
+        content.pop("finalists", None)  # which folders of before have
+        names = ("methods", "rates", "completers", "remarks")
         lists = {key: tuple(content[key]) for key in names}
         if any(isinstance(content[key], str) for key in lists):
             raise ValueError(f"{', '.join(lists)} are lists")

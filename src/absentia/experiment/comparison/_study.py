@@ -1,19 +1,15 @@
 """A comparison under way: a folder with the data, the design and a record of every trial that was done.
 
-A trial is one of three things: learn from some samples and judge on others, hide some cells and complete
-them, or, of very many samples, learn from nearly all.  Whether what a record says can have come of its
-trial is checked by names, types, lengths and ranges.
+A trial is one of two things: learn from some samples and judge on others, or hide some cells and complete
+them.  Whether what a record says can have come of its trial is checked by names, types, lengths and ranges.
 
-Very many samples: methods are compared on some of them, and the leading ones learn from nearly all.
-
-Which samples are drawn follows from the data and the seed.  What a leading method is judged on when it has
-learned from nearly all are samples that had no say in which methods lead.
+Of very many samples methods are compared on some; which are drawn follows from the data and the seed.
 """
 
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from statistics import median
@@ -24,7 +20,6 @@ import numpy as np
 from absentia.core import Array
 from absentia.experiment.comparison._data import DATA_FILE, TaskData, load_data
 from absentia.experiment.comparison._design import (
-    _VERSION,
     DESIGN_FILE,
     Design,
     Expansion,
@@ -37,16 +32,7 @@ from absentia.experiment.comparison._design import (
 )
 from absentia.experiment.comparison._recommendation import write_script
 from absentia.experiment.comparison._summary import ComparisonSummary, costs_of, weigh_patterns
-from absentia.experiment.engine import (
-    FolderError,
-    Pool,
-    Record,
-    Records,
-    Run,
-    Trial,
-    declared_versions,
-    run,
-)
+from absentia.experiment.engine import FolderError, Pool, Record, Records, Run, Trial, run
 from absentia.experiment.pattern_mix import MixScores, PatternMix
 from absentia.experiment.results import ComparisonResults
 from absentia.files import FileError, one_line
@@ -112,13 +98,9 @@ def perform_trial(key: Mapping[str, Any], data: TaskData) -> dict[str, Any]:
         data = data.replace(data.data.hide(_kept(key, data)))
     elif key["kind"] == "train":
         train = draw_training_part(data, train, key["share"], [key["seed"], key["repeat"], key["fold"]])
-    return learn_and_score(key, data, train, test)
-
-
-def learn_and_score(key: Mapping[str, Any], data: TaskData, train: Array, test: Array) -> dict[str, Any]:
-    """The result of a method that learns from the positions `train` and is judged on `test`."""
-    task, y = data.task, data.targets
-    predictions = _learn_and_predict(key, data, train, test)
+    task, y, plan = data.task, data.targets, make_plan(key["method"], data, key["seed"])
+    samples, rows, _ = adjust_samples(data.data, data.covariates, train, test)
+    predictions = predict_samples(task, task.learn(samples, y[train], plan), rows)
     if not np.isfinite(predictions.values.astype(float)).all():
         raise ValueError("predicted what is no number")
     result: dict[str, Any] = {"scores": task.scores(y[test], predictions)}
@@ -129,12 +111,6 @@ def learn_and_score(key: Mapping[str, Any], data: TaskData, train: Array, test: 
     if key["kind"] == "predict":
         result |= {"test": test.tolist(), "predicted": predictions.values.tolist()}
     return result
-
-
-def _learn_and_predict(key: Mapping[str, Any], data: TaskData, train: Array, test: Array) -> Predictions:
-    plan = make_plan(key["method"], data, key["seed"])
-    samples, rows, _ = adjust_samples(data.data, data.covariates, train, test)
-    return predict_samples(data.task, data.task.learn(samples, data.targets[train], plan), rows)
 
 
 def predict_samples(task: Task, model: Any, data: Any) -> Predictions:
@@ -196,9 +172,6 @@ class RecordChecker:
             _check_scores(task, result.get("nothing"), "nothing")
         elif key["kind"] == "train":
             _check_count(result.get("n_train"), "n_train", len(self.data.data) - 1)
-        elif key["kind"] == "full":
-            for name in ("n_train", "n_test"):
-                _check_count(result.get(name), name, key["samples"])
         elif key["kind"] == "predict":
             self._check_predictions(key, result)
         elif key["kind"] == "complete":
@@ -262,11 +235,8 @@ def _shown(value: Any) -> str:
 
 # -------------------------------------------------------------------------------------- very many samples
 
-#: Of more samples, so many are drawn to compare on; at most so many are held out of fits to the others.
+#: Of more samples, so many are drawn to compare on.
 MAX_COMPARED = 10_000
-_TEST_SHARE = 0.2
-_N_FINALISTS = 3
-FULL_FIT_SECONDS = 600.0  # CPU seconds that such a fit may take
 
 
 def _draw(data: TaskData, most: int, seed: int) -> Array:
@@ -288,87 +258,6 @@ def draw_compared(data: TaskData, most: int | None, seed: int) -> tuple[TaskData
     assert most is not None
     some = data.take(_draw(data, most, seed))
     return replace(some, data=some.data.to_memory()) if getattr(some.data, "chunked", False) else some, data
-
-
-def choose_finalists(results: ComparisonResults) -> tuple[str, ...]:
-    """The method that is recommended, and those of the best mean scores beside it."""
-    measured = [row.method for row in results.rows if row.scores]  # the best first
-    first = [results.recommendation.recommended] if measured else []
-    return tuple(dict.fromkeys([*first, *measured]))[:_N_FINALISTS]
-
-
-@dataclass(frozen=True, eq=False)
-class FullFit:
-    """Does trials of kind "full": learn from nearly all samples `whole`, be judged on some of the others.
-
-    Those on which methods were compared, `compared` of them by the `seed`, are all learned from.
-    """
-
-    whole: TaskData
-    compared: int
-    seed: int
-
-    @cached_property
-    def split(self) -> tuple[Array, Array]:
-        """Positions that are learned from, and that are judged on."""
-        n = len(self.whole.data)
-        others = np.setdiff1d(np.arange(n), _draw(self.whole, self.compared, self.seed))
-        share = min(MAX_COMPARED, _TEST_SHARE * n) / len(others)
-        test = draw_training_part(self.whole, others, min(share, 1.0), [self.seed, 1])
-        return np.setdiff1d(np.arange(n), test), test
-
-    def __call__(self, key: Mapping[str, Any]) -> dict[str, Any]:
-        train, test = self.split
-        return learn_and_score(key, self.whole, train, test) | {"n_train": len(train), "n_test": len(test)}
-
-
-def make_full_trials(data: TaskData, design: Design) -> list[Trial]:
-    """A fit of each finalist to nearly all of the samples that there are."""
-    plans = [make_plan(method, data, design.seed) for method in design.finalists]
-    return [
-        Trial(
-            {
-                "kind": "full",
-                "data": data.hash,
-                "samples": design.n_samples,
-                "method": plan.name,
-                "parameters": plan.parameters,
-                "version": declared_versions(*plan.classes, comparison=_VERSION),
-                "seed": design.seed,
-            }
-        )
-        for plan in plans
-    ]
-
-
-def describe_size(
-    design: Design, n_compared: int, records: Iterable[Record], metric: Metric
-) -> tuple[str, ...]:
-    """What is said of a comparison on some of the samples: the rule, and fits to the others."""
-    if not design.n_samples:
-        return ()
-    drawn = (
-        f"{design.n_samples:,} samples: methods were compared on {n_compared:,} of them, drawn by "
-        "class where there are classes."
-    )
-    found = {record.trial["method"]: record for record in records}
-    done = [record for record in found.values() if record.done]
-    lines = [drawn]
-    if done:
-        sizes = done[0].result
-        score: Callable[[Record], float] = lambda r: r.result["scores"].get(metric.name) or np.nan  # noqa: E731
-        done.sort(key=score, reverse=metric.higher)
-        scores = ", ".join(f"{r.trial['method']} {metric.format(score(r))}" for r in done)
-        lines.append(
-            f"Fitted once to {sizes['n_train']:,} samples and judged on {sizes['n_test']:,} others that "
-            f"had no say in the choice of methods, {metric.name}: {scores}."
-        )
-    lines += [
-        f"{name} was not fitted to nearly all samples: {record.error}"
-        for name, record in found.items()
-        if not record.done
-    ]
-    return tuple(lines)
 
 
 _MAX_SECONDS = 20.0  # CPU seconds that the repeats of a method may take, where slow ones are thinned out
@@ -478,17 +367,6 @@ class Study:
         self.__dict__.pop("trials", None)
         self.save()
 
-    def fit_finalists(self, tell: Any = lambda record: None) -> None:
-        """Of very many samples: methods that lead on some learn from nearly all."""
-        if self.whole is None or self.data.kind == "completion":
-            return
-        self.design = replace(self.design, finalists=choose_finalists(self.results()))
-        self.save()
-        full = make_full_trials(self.data, self.design)
-        limits = replace(self.design.limits, seconds=self.design.time_limit or FULL_FIT_SECONDS)
-        fit = FullFit(self.whole, len(self.data.data), self.design.seed)
-        run(self.records.outstanding(full, limits), Run(self.records, fit, limits, tell), Pool(1))
-
     def measured_seconds(self) -> dict[str, float]:
         """Median of the CPU seconds that fits of a method have taken, of those that are recorded."""
         by_method: dict[str, list[Record]] = {}
@@ -504,7 +382,6 @@ class Study:
         found, kinds = self.records.of(self.trials), self._kinds
         beside = [record for record in found.values() if record.trial["kind"] not in kinds]
         summary = self._summarise(found)
-        full = self.records.of(make_full_trials(self.data, self.design)).values()
         results = summary.results()
         recommendation = results.recommendation
         if summary.evidence.measured:
@@ -514,7 +391,6 @@ class Study:
         return replace(
             results,
             recommendation=recommendation,
-            at_size=describe_size(self.design, len(self.data.data), full, self.metric),
             completion=self._beside(beside) if self.design.completers else None,
             done=len(found),
             wanted=len(self.trials),

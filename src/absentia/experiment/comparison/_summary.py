@@ -427,6 +427,8 @@ def _make_facts(summary: ComparisonSummary) -> dict[str, str]:
         "data": f"{len(data)} samples, {data.n_views} views of {form}, content {summary.data.hash}",
         "seed": str(design.seed),
     }
+    if design.n_samples:
+        facts["drawn"] = f"{len(data):,} of {design.n_samples:,} samples, by class where there are classes"
     if summary.data.has_features:
         facts["kernels"] = repr(summary.data.kernel)
     if kind == "completion":
