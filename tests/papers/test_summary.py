@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from absentia.papers import Cell, Measure, add_counts, describe_counts, summarise
-from absentia.papers._experiment import Published
+from absentia.papers import Cell, Measure, Published, add_counts, describe_counts, summarise
 from absentia.papers._summary import TableRow, _is_like, _judge, _mark
 from helpers.small_experiment import TEXT, VALUES, experiment, records
 

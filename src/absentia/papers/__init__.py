@@ -11,6 +11,8 @@ from absentia.papers._bound import AMKLBound, amkl_bound
 from absentia.papers._experiment import (
     Experiment,
     Measure,
+    MethodColumn,
+    Published,
     find_experiment,
     list_experiments,
     list_papers,

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from absentia.experiment.comparison import Design, Study, open_study
-from absentia.experiment.comparison._data import DATA_FILE
 from absentia.experiment.comparison._study import _MAX_SECONDS, _thin_design
 from absentia.experiment.engine import Limits, Pool, Record
 from absentia.files import FileError
@@ -193,9 +192,9 @@ def test_a_study_of_kernels_is_opened_with_its_records(task, tmp_path):
 
 def test_data_are_written_again_only_if_they_are_others(tmp_path):
     study = small("classes", tmp_path)
-    before = (tmp_path / DATA_FILE).stat().st_mtime_ns
+    before = (tmp_path / "data.absentia").stat().st_mtime_ns
     Study(study.data, made_design("classes", repeats=1), tmp_path).save()
-    assert (tmp_path / DATA_FILE).stat().st_mtime_ns == before
+    assert (tmp_path / "data.absentia").stat().st_mtime_ns == before
     Study(made_data("classes", seed=1), made_design("classes"), tmp_path).save()
     assert open_study(tmp_path).data.hash == made_data("classes", seed=1).hash
     (tmp_path / "design.json").write_text("{")

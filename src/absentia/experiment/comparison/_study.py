@@ -98,9 +98,13 @@ def perform_trial(key: Mapping[str, Any], data: TaskData) -> dict[str, Any]:
         data = data.replace(data.data.hide(_kept(key, data)))
     elif key["kind"] == "train":
         train = draw_training_part(data, train, key["share"], [key["seed"], key["repeat"], key["fold"]])
-    task, y, plan = data.task, data.targets, make_plan(key["method"], data, key["seed"])
-    samples, rows, _ = adjust_samples(data.data, data.covariates, train, test)
-    predictions = predict_samples(task, task.learn(samples, y[train], plan), rows)
+    return learn_and_score(key, data, train, test)
+
+
+def learn_and_score(key: Mapping[str, Any], data: TaskData, train: Array, test: Array) -> dict[str, Any]:
+    """The result of a method that learns from the positions `train` and is judged on `test`."""
+    task, y = data.task, data.targets
+    predictions = _learn_and_predict(key, data, train, test)
     if not np.isfinite(predictions.values.astype(float)).all():
         raise ValueError("predicted what is no number")
     result: dict[str, Any] = {"scores": task.scores(y[test], predictions)}
@@ -111,6 +115,12 @@ def perform_trial(key: Mapping[str, Any], data: TaskData) -> dict[str, Any]:
     if key["kind"] == "predict":
         result |= {"test": test.tolist(), "predicted": predictions.values.tolist()}
     return result
+
+
+def _learn_and_predict(key: Mapping[str, Any], data: TaskData, train: Array, test: Array) -> Predictions:
+    plan = make_plan(key["method"], data, key["seed"])
+    samples, rows, _ = adjust_samples(data.data, data.covariates, train, test)
+    return predict_samples(data.task, data.task.learn(samples, data.targets[train], plan), rows)
 
 
 def predict_samples(task: Task, model: Any, data: Any) -> Predictions:
