@@ -316,9 +316,9 @@ def _run(study: Study, pool: Pool, tell: Callable[[Any], None], verbose: bool, t
 
 
 def make_design(data: TaskData, methods: str | Iterable[str], **given: Any) -> Design:
-    """A design for the data: which methods are tried, and which completers beside them."""
-    names, left_out, completers = choose_methods(data, methods)
-    return Design(names, left_out=left_out, completers=completers, **given)
+    """A design for the data: which methods are tried."""
+    names, left_out = choose_methods(data, methods)
+    return Design(names, left_out=left_out, **given)
 
 
 def open_comparison(folder: str | os.PathLike[str]) -> Comparison:

@@ -19,7 +19,7 @@ PAGES = {
         lambda: report.render_comparison(make_findings()),
         [
             *("use", "ranking", "differences", "by-pattern", "views", "curves", "confusion", "presence"),
-            *("completion", "everything", "reading"),
+            *("everything", "reading"),
         ],
     ),
 }

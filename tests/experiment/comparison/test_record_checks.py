@@ -16,7 +16,7 @@ ODD = [-7, 1e300, 10**400, "x", [], {}, True, [[1]], {"a": 1}, DROP]
 
 def filled(task, folder):
     """A study with a record of every kind, each made up."""
-    more = {} if task == "completion" else {"rates": (0.3,), "completers": ("mean",)}
+    more = {} if task == "completion" else {"rates": (0.3,)}
     problem, design = made_data(task, 24), made_design(task, repeats=2, cv=2, **more)
     study = Study(problem, design, folder)
     for record in made_records(problem, design):

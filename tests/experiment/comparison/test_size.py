@@ -33,11 +33,13 @@ def test_methods_are_compared_on_a_draw_by_class(many):
     assert found.results.facts["drawn"] == "90 of 400 samples, by class where there are classes"
 
 
-def test_a_folder_that_names_finalists_is_opened(many, tmp_path):
+def test_a_folder_that_names_finalists_and_completers_is_opened(many, tmp_path):
     _, _, found = many
     shutil.copytree(found.study.folder, tmp_path / "before")
     path = tmp_path / "before" / "design.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"finalists": ["linear", "average"]}))
+    path.write_text(
+        json.dumps(json.loads(path.read_text()) | {"finalists": ["linear"], "completers": ["mean"]})
+    )
     assert open_comparison(tmp_path / "before").table().equals(found.table())
 
 

@@ -107,16 +107,14 @@ def timed(study, seconds, status="done", limit=None):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_slow_methods_get_as_many_repeats_as_fit_into_their_time(task, tmp_path):
-    beside = () if task == "completion" else ("mean", "cvkt")
-    study = small(task, tmp_path, repeats=9, completers=beside)
+    study = small(task, tmp_path, repeats=9)
     simplest, slow, _ = METHODS[task]
-    assert set(study.first_trials()) == {*METHODS[task], *beside}
+    assert set(study.first_trials()) == set(METHODS[task])
     fits = 1 if task == "completion" else 3
-    found = timed(study, {slow: _MAX_SECONDS / fits / 5.5, "cvkt": _MAX_SECONDS + 1})
+    found = timed(study, {slow: _MAX_SECONDS / fits / 5.5})
     thin = _thin_design(study.data, study.design, found)
     assert thin.repeats_of == {slow: 5}
     assert (thin.methods, thin.left_out) == (study.design.methods, {})
-    assert thin.completers == beside[:1]
     least = _thin_design(study.data, study.design, timed(study, {slow: 1000.0, simplest: 1000.0}))
     assert least.repeats_of == {slow: 3 if task == "completion" else 1}  # one draw tells nothing of chance
     assert least.repeats_for(simplest) == 9
@@ -171,7 +169,7 @@ def test_a_first_fit_has_a_minute_and_the_simplest_all_the_time_that_it_wants(tm
 
 
 def test_a_study_is_opened_as_it_was_asked_for(tmp_path):
-    study = small("classes", tmp_path, completers=("mean",))
+    study = small("classes", tmp_path)
     filled(study)
     back = open_study(tmp_path)
     assert back.design == study.design
@@ -246,15 +244,7 @@ def test_the_same_again_has_the_same_records(tmp_path):
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
 def test_findings_of_what_is_there(task, share, tmp_path):
-    beside = () if task == "completion" else ("mean", "zero")
-    study = small(
-        task,
-        tmp_path,
-        rates=(0.1, 0.2),
-        completers=beside,
-        repeats_of={METHODS[task][1]: 1},
-        remarks=("note",),
-    )
+    study = small(task, tmp_path, rates=(0.1, 0.2), repeats_of={METHODS[task][1]: 1}, remarks=("note",))
     filled(study, share)
     found = study.results()
     assert (found.done, found.wanted) == (len(study.records.hashes()), len(study.trials))
@@ -263,12 +253,6 @@ def test_findings_of_what_is_there(task, share, tmp_path):
         method: (1 if task == "completion" else 3) * (1 if method == METHODS[task][1] else 3)
         for method in METHODS[task]
     }
-    if beside and share == 1:
-        assert {row.method for row in found.completion.rows} == set(beside)
-        assert found.completion.task == "completion"
-        assert found.completion.curves == []
-        assert found.completion.done == 3 * len(beside)
-    assert (found.completion is None) == (task == "completion")
     if share == 1:
         assert all(row.done == row.wanted for row in found.rows)
 

@@ -21,7 +21,6 @@ _METHODS = (
     *("average", "complete-cases", "mean-svm", "linear", "fusion", "forest"),
     *("mkl", "amkl-convex", "amkl-penalized", "knn-svm", "cvkt-svm", "cvkt-linear"),
 )
-_COMPLETERS = ("mean", "zero", "knn", "cvkt")
 _REPEATS = 2
 _MIN_DIGITS, _MAX_DIGITS = 50, 1797  # digits: five of each, and all there are
 _DATA_FILE = "digits.npz"
@@ -84,7 +83,6 @@ def demo_study(n_samples: int, absent: float, seed: int, folder: Path) -> Study:
         _METHODS,
         repeats=_REPEATS,
         seed=seed,
-        completers=_COMPLETERS,
         title=f"Handwritten digits in six views, {absent:.0%} of them hidden",
         call=shlex.join([str(folder / _DATA_FILE), "--labels", "digit"]),
         command=shlex.join(["absentia", "demo", "-o", str(folder), *map(str, flags)]),

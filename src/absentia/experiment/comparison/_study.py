@@ -37,16 +37,7 @@ from absentia.experiment.pattern_mix import MixScores, PatternMix
 from absentia.experiment.results import ComparisonResults
 from absentia.files import FileError, one_line
 from absentia.methods.models import Model, adjust_before
-from absentia.tasks import (
-    COMPLETION,
-    Metric,
-    Plan,
-    Predictions,
-    Task,
-    Tick,
-    adjust_samples,
-    score_hidden_rows,
-)
+from absentia.tasks import Metric, Plan, Predictions, Task, Tick, adjust_samples, score_hidden_rows
 
 # ------------------------------------------------------------------------------------------------ a trial
 
@@ -65,7 +56,7 @@ class TrialPerformer:
     def prepare(self, key: Mapping[str, Any]) -> None:
         """Read the data and load the method, unless this process has: neither is part of a fit."""
         data = self._data()
-        make_plan(key["method"], data.for_completion() if key["kind"] == "complete" else data)
+        make_plan(key["method"], data)
 
     def _data(self) -> TaskData:
         data = _loaded.get(self.hash)
@@ -158,7 +149,7 @@ def _complete(key: Mapping[str, Any], data: TaskData) -> dict[str, Any]:
     cells = np.argwhere(kernels.observed & ~part.observed & part.observed.any(axis=0))
     if not len(cells):
         raise ValueError("no cell could be hidden: no sample has a view to spare")
-    completed = make_plan(key["method"], data.for_completion(), key["seed"]).estimator.fit_transform(part)
+    completed = make_plan(key["method"], data, key["seed"]).estimator.fit_transform(part)
     return {"scores": score_hidden_rows(kernels, completed, cells), "hidden": len(cells)}
 
 
@@ -176,10 +167,9 @@ class RecordChecker:
         if not record.done:
             return
         key, result = record.trial, record.result
-        task = COMPLETION if key["kind"] == "complete" else self.data.task
-        _check_scores(task, result.get("scores"), "scores")
+        _check_scores(self.data.task, result.get("scores"), "scores")
         if key["kind"] == "views":
-            _check_scores(task, result.get("nothing"), "nothing")
+            _check_scores(self.data.task, result.get("nothing"), "nothing")
         elif key["kind"] == "train":
             _check_count(result.get("n_train"), "n_train", len(self.data.data) - 1)
         elif key["kind"] == "predict":
@@ -274,7 +264,6 @@ _MAX_SECONDS = 20.0  # CPU seconds that the repeats of a method may take, where 
 _FIRST_FIT_SECONDS = 60.0  # CPU seconds that its first fit may take
 _MAX_GROUPS = 30  # each of which is a fold
 _MIN_DRAWS = 3  # times that cells are hidden for a completer at least: one says nothing of chance
-_PREDICTION_KINDS = ("predict", "views", "rates", "train")
 
 
 class Study:
@@ -352,7 +341,7 @@ class Study:
     # ------------------------------------------------------------------------------------ what fits cost
 
     def first_trials(self) -> dict[str, Trial]:
-        """The first trial of each method that is tried, and of each completer beside them."""
+        """The first trial of each method that is tried."""
         firsts: dict[str, Trial] = {}
         for trial in self.trials:
             if trial.key["kind"] in ("predict", "complete"):
@@ -389,8 +378,7 @@ class Study:
 
     def results(self) -> ComparisonResults:
         """What the records that are there say."""
-        found, kinds = self.records.of(self.trials), self._kinds
-        beside = [record for record in found.values() if record.trial["kind"] not in kinds]
+        found = self.records.of(self.trials)
         summary = self._summarise(found)
         results = summary.results()
         recommendation = results.recommendation
@@ -401,20 +389,10 @@ class Study:
         return replace(
             results,
             recommendation=recommendation,
-            completion=self._beside(beside) if self.design.completers else None,
             done=len(found),
             wanted=len(self.trials),
             warnings=(*self.design.remarks, *_failed_parts(found.values())),
         )
-
-    @property
-    def _kinds(self) -> tuple[str, ...]:
-        """Of trials that methods are judged by."""
-        return ("complete",) if self.data.kind == "completion" else _PREDICTION_KINDS
-
-    def _summarise(self, found: Mapping[str, Record]) -> ComparisonSummary:
-        own = [record for record in found.values() if record.trial["kind"] in self._kinds]
-        return ComparisonSummary(self.data, self.design, own, self._wanted(self._kinds[0]))
 
     def check_weighable(self) -> None:
         """Refuse scores that are not made of those of single samples, which patterns cannot weight."""
@@ -429,19 +407,12 @@ class Study:
         self.check_weighable()
         return weigh_patterns(self._summarise(self.records.of(self.trials)), mix)
 
-    def _wanted(self, main: str) -> dict[str, int]:
-        """How many trials each method is judged by."""
+    def _summarise(self, found: Mapping[str, Record]) -> ComparisonSummary:
+        main = "complete" if self.data.kind == "completion" else "predict"
         hide, keys = self.design.hide, [trial.key for trial in self.trials if trial.key["kind"] == main]
         counts = Counter(key["method"] for key in keys if key.get("rate", hide) == hide)
-        return {method: counts[method] for method in self.design.methods}
-
-    def _beside(self, records: Sequence[Record]) -> ComparisonResults:
-        """How well completers do on hidden cells of what is predicted from."""
-        completers, repeats = self.design.completers, self.design.repeats_beside
-        empty: dict[str, Any] = {"metric": None, "rates": (), "left_out": {}, "repeats_of": {}}
-        design = replace(self.design, methods=completers, repeats=repeats, **empty)
-        wanted = dict.fromkeys(completers, repeats)
-        return ComparisonSummary(self.data.for_completion(), design, records, wanted).results()
+        wanted = {method: counts[method] for method in self.design.methods}
+        return ComparisonSummary(self.data, self.design, list(found.values()), wanted)
 
 
 def _failed_parts(records: Iterable[Record]) -> Iterator[str]:
@@ -477,7 +448,6 @@ def _thin_design(data: TaskData, design: Design, firsts: Mapping[str, Record]) -
         left_out={**design.left_out, **{name: slow[name] for name in design.methods if name in slow}},
         repeats_of={name: count for name, count in counts.items() if count < design.repeats},
         repeats_of_views=design.repeats_of_views if views < _MAX_SECONDS else 1,
-        completers=tuple(n for n in design.completers if n not in slow and cpu.get(n, 0) <= _MAX_SECONDS),
     )
 
 
@@ -495,9 +465,8 @@ def open_study(folder: str | os.PathLike[str]) -> Study:
     design = load_design(place)  # first: it says what a folder without one is
     data = load_data(place)
     try:
-        for names, own in ((design.methods, data), (design.completers, data.for_completion())):
-            for name in names:
-                make_plan(name, own)
+        for name in design.methods:
+            make_plan(name, data)
         return Study(data, design, place)
     except ValueError as error:
         raise FileError(f"{place / DESIGN_FILE}: not a design for these data ({one_line(error)})") from None
