@@ -24,7 +24,7 @@ def check_completer(completer: Any, *, without: Collection[str] = ()) -> None:
 def check_classifier(classifier: Any, *, without: Collection[str] = ()) -> None:
     """Check an unfitted estimator derived from :class:`absentia.methods.learning.Classifier`.
 
-    Those with a parameter ``probability``, those that iterate and kernel machines have more checks to pass.
+    Those with a parameter ``probability`` and those that iterate have more checks to pass.
     """
     _run(checks_of(classifier), classifier, without)
 
