@@ -209,12 +209,13 @@ class Records:
         return write_atomically(path, lambda file: file.write(content))
 
     def read(self, hash: str) -> Record | None:
-        """The record of that hash; None if there is none, or what is there is not its record."""
+        """The record of that hash; None if there is none, or if it cannot have come of its trial."""
         path = self.path(hash)
         try:
             record = _make_record(_read_json(path))
             if record.hash != hash:
                 raise ValueError("it is of another trial")
+            self.check(record)
             return record
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -222,22 +223,11 @@ class Records:
             self.damaged.setdefault(path, one_line(error))
             return None
 
-    def _read_checked(self, hash: str) -> Record | None:
-        """The same of a trial that is asked for, if it can have come of it."""
-        record = self.read(hash)
-        try:
-            if record is not None:
-                self.check(record)
-            return record
-        except ValueError as error:
-            self.damaged.setdefault(self.path(hash), one_line(error))
-            return None
-
     def of(self, trials: Iterable[Trial]) -> dict[str, Record]:
         """Those of these trials that there are, by hash."""
         there = self.hashes()
         wanted = (trial.hash for trial in trials)
-        found = ((hash, self._read_checked(hash)) for hash in wanted if hash in there)
+        found = ((hash, self.read(hash)) for hash in wanted if hash in there)
         return {hash: record for hash, record in found if record is not None}
 
     def outstanding(self, trials: Sequence[Trial], limits: Limits, retry: bool = False) -> list[Trial]:

@@ -49,22 +49,14 @@ class SizeScore(NamedTuple):
     score: Interval
 
 
-class PowerLaw(NamedTuple):
-    """``a - b n^-c``, of scores that are turned so that more is better."""
-
-    a: float
-    b: float
-    c: float
-
-
 @dataclass(frozen=True)
 class SampleCurve:
     """Scores of a method by the number of training samples, and what as many samples again would add.
 
-    `points` are measured; `fitted`, up to twice the samples, and `law` are of the fit, empty and None where
-    there is too little to fit.  `expected` is the score with twice the samples and `gain` (positive is
-    better) what that is more than with all there are; `identified` says whether the curve rises, or is
-    flat, beyond chance: else neither says anything.
+    `points` are measured; `fitted`, up to twice the samples, are of the fit, empty where there is too
+    little to fit.  `expected` is the score with twice the samples and `gain` (positive is better) what that
+    is more than with all there are; `identified` says whether the curve rises, or is flat, beyond chance:
+    else neither says anything.
     """
 
     method: str
@@ -72,7 +64,6 @@ class SampleCurve:
     sentence: str
     identified: bool = False
     fitted: tuple[SizeScore, ...] = ()
-    law: PowerLaw | None = None
     expected: Interval | None = None
     gain: Interval | None = None
 
@@ -166,7 +157,6 @@ def _extrapolate(
         _say_samples(method, gain, rises, flat, n, judged),
         bool(rises or flat),
         tuple(SizeScore(float(size), end) for size, end in zip(grid[:-1], ends[:-1], strict=True)),
-        law=PowerLaw(*map(float, law)),
         expected=ends[-2],
         gain=gain,
     )

@@ -23,6 +23,7 @@ from absentia.experiment.comparison._design import (
     DESIGN_FILE,
     Design,
     Expansion,
+    _shown,
     count_folds,
     draw_kept_cells,
     draw_training_part,
@@ -171,7 +172,9 @@ class RecordChecker:
         if key["kind"] == "views":
             _check_scores(self.data.task, result.get("nothing"), "nothing")
         elif key["kind"] == "train":
-            _check_count(result.get("n_train"), "n_train", len(self.data.data) - 1)
+            n = result.get("n_train")
+            if type(n) is not int or not 0 < n < len(self.data.data):
+                raise ValueError(f"n_train is {_shown(n)}; a number of samples is wanted")
         elif key["kind"] == "predict":
             self._check_predictions(key, result)
         elif key["kind"] == "complete":
@@ -210,11 +213,6 @@ def _check_scores(task: Task, scores: Any, where: str) -> None:
             )
 
 
-def _check_count(value: Any, name: str, most: int) -> None:
-    if type(value) is not int or not 0 < value <= most:
-        raise ValueError(f"{name} is {_shown(value)}; a number of samples is wanted")
-
-
 def _is_number(value: Any) -> bool:
     return type(value) in (int, float) and abs(value) <= _LARGEST
 
@@ -227,10 +225,6 @@ def _numbers(value: Any, shape: tuple[int, ...]) -> Array | None:
         return None
     fits = array.shape == shape and array.dtype.kind in "iuf" and (np.abs(array) <= _LARGEST).all()
     return array.astype(np.float64) if fits else None
-
-
-def _shown(value: Any) -> str:
-    return repr(value)[:40]
 
 
 # -------------------------------------------------------------------------------------- very many samples
