@@ -53,11 +53,12 @@ class ComparisonSummary:
         self.simplest = data.task.simplest
         self.metrics = data.task.order_metrics(design.metric)
         main = "complete" if data.kind == "completion" else "predict"
-        of_rate = [r for r in self.records if r.trial["kind"] == main and self._at_main_rate(r)]
-        self.main = {m: [r for r in of_rate if r.trial["method"] == m] for m in wanted}
-
-    def _at_main_rate(self, record: Record) -> bool:
-        return record.trial["kind"] != "complete" or record.trial["rate"] == self.design.hide
+        own = [
+            r
+            for r in self.records
+            if (r.trial["kind"], r.trial.get("rate", design.hide)) == (main, design.hide)
+        ]
+        self.main = {m: [r for r in own if r.trial["method"] == m] for m in wanted}
 
     @property
     def metric(self) -> Metric:
@@ -100,11 +101,9 @@ class ComparisonSummary:
         def place(row: MethodRow) -> float:
             return sign * row.scores[self.metric.name].value if self.metric.name in row.scores else none
 
-        skipped = [self._make_skipped_row(name, why) for name, why in self.design.left_out.items()]
+        left_out = self.design.left_out.items()
+        skipped = [MethodRow(name, *self._describe(name), left_out=why) for name, why in left_out]
         return [*sorted(tried, key=place), *skipped]
-
-    def _make_skipped_row(self, name: str, why: str) -> MethodRow:
-        return MethodRow(name, *self._describe(name), left_out=why)
 
     def _describe(self, method: str) -> tuple[str, bool]:
         """A method in words, and whether it is a baseline."""
