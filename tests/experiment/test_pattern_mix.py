@@ -6,7 +6,7 @@ import pytest
 
 import absentia
 from absentia import Views, compare
-from absentia.experiment.pattern_mix import JudgedSamples, PatternMix, make_mix, weigh_mix
+from absentia.experiment.pattern_mix import HeldOutSamples, PatternMix, make_mix, weigh_mix
 from absentia.tasks import CLASSIFICATION, REGRESSION, TASKS, Classification
 from helpers.comparison_problems import made_views, targets
 
@@ -18,7 +18,7 @@ BALANCED = CLASSIFICATION.metrics[0]
 
 def judged(y, right, patterns, task=CLASSIFICATION, overlap=1.0):
     statistics = np.asarray(right, dtype=float).reshape(len(y), -1)
-    return JudgedSamples(task, np.asarray(y), np.array(patterns, dtype=bool), {"m": statistics}, overlap)
+    return HeldOutSamples(task, np.asarray(y), np.array(patterns, dtype=bool), {"m": statistics}, overlap)
 
 
 def mix(shares):

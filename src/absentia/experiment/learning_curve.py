@@ -93,7 +93,7 @@ class LearningCurve:
         return pd.DataFrame(rows, columns=["method", "n", "score", "low", "high", "measured"])
 
 
-class Judged(NamedTuple):
+class ScoreContext(NamedTuple):
     """What curves are judged by: all samples, test over training samples, what is practically nil."""
 
     metric: Metric
@@ -115,17 +115,17 @@ class Judged(NamedTuple):
 # ---------------------------------------------------------------------------------------------- samples
 
 
-def make_sample_curve(method: str, sizes: Mapping[float, _Folds], judged: Judged) -> SampleCurve:
+def make_sample_curve(method: str, sizes: Mapping[float, _Folds], context: ScoreContext) -> SampleCurve:
     """The curve of a method.
 
     Parameters
     ----------
     method : str
     sizes : mapping of training samples to scores by repeat and fold
-    judged : Judged
+    context : ScoreContext
     """
     points = tuple(
-        SizeScore(n, average_folds(list(folds.values()), judged.metric, judged.test_share))
+        SizeScore(n, average_folds(list(folds.values()), context.metric, context.test_share))
         for n, folds in sorted(sizes.items())
     )
     common = sorted(set.intersection(*map(set, sizes.values()))) if sizes else []
@@ -133,28 +133,28 @@ def make_sample_curve(method: str, sizes: Mapping[float, _Folds], judged: Judged
         few = f"{len(common)} folds at {len(sizes)} sizes"
         return SampleCurve(method, points, f"What more samples would add cannot be told from {few}.")
     n = np.array(sorted(sizes))
-    scores = judged.sign * np.array([[sizes[size][key] for size in n] for key in common])
-    return _extrapolate(method, points, n, scores, judged)
+    scores = context.sign * np.array([[sizes[size][key] for size in n] for key in common])
+    return _extrapolate(method, points, n, scores, context)
 
 
 def _extrapolate(
-    method: str, points: tuple[SizeScore, ...], n: Array, scores: Array, judged: Judged
+    method: str, points: tuple[SizeScore, ...], n: Array, scores: Array, context: ScoreContext
 ) -> SampleCurve:
     """Fit and bootstrap turned scores (folds, sizes) at `n` training samples (sizes,)."""
-    means, draws, error = _draw_means(scores, judged.test_share)
-    own, two = judged.n_samples, 2 * judged.n_samples
+    means, draws, error = _draw_means(scores, context.test_share)
+    own, two = context.n_samples, 2 * context.n_samples
     grid = np.append(np.geomspace(n[0], two, _N_DRAWN), own)
-    law = _fit_power_law(n, means, judged.best, error)
-    drawn = _evaluate(_fit_power_law(n, draws, judged.best, error), grid)
+    law = _fit_power_law(n, means, context.best, error)
+    drawn = _evaluate(_fit_power_law(n, draws, context.best, error), grid)
     values, low, high = _evaluate(law, grid), *np.quantile(drawn, [0.025, 0.975], axis=0)
-    ends = [_turn(x, judged) for x in zip(values, low, high, strict=True)]
+    ends = [_turn(x, context) for x in zip(values, low, high, strict=True)]
     more = drawn[:, -2] - drawn[:, -1]  # at twice the samples, at all of them
     gain = Interval(float(values[-2] - values[-1]), *map(float, np.quantile(more, [0.025, 0.975])))
-    rises, flat = gain.low > 1e-3 * judged.equivalence, gain.high <= judged.equivalence
+    rises, flat = gain.low > 1e-3 * context.equivalence, gain.high <= context.equivalence
     return SampleCurve(
         method,
         points,
-        _say_samples(method, gain, rises, flat, n, judged),
+        _say_samples(method, gain, rises, flat, n, context),
         bool(rises or flat),
         tuple(SizeScore(float(size), end) for size, end in zip(grid[:-1], ends[:-1], strict=True)),
         expected=ends[-2],
@@ -201,9 +201,9 @@ def _evaluate(law: tuple[Array, Array, Array], n: Array) -> Array:
     return a - b * n**-c
 
 
-def _turn(ends: Sequence[float], judged: Judged) -> Interval:
+def _turn(ends: Sequence[float], context: ScoreContext) -> Interval:
     """A turned score with its ends as the metric has them."""
-    value, low, high = (float(judged.sign * x) for x in ends)
+    value, low, high = (float(context.sign * x) for x in ends)
     return Interval(value, min(low, high), max(low, high))
 
 
@@ -214,18 +214,20 @@ def average_folds(scores: Sequence[float], metric: Metric, share: float, shift: 
     return Interval(*(float(x) for x in np.clip(np.array(numbers) + shift, *metric.range)))
 
 
-def _say_samples(method: str, gain: Interval, rises: bool, flat: bool, n: Array, judged: Judged) -> str:
-    more = f"With {method}, {judged.n_samples} more samples"
-    speaks = judged.metric.higher and judged.metric.share  # "points" speak for themselves
-    improve = "add" if speaks else f"improve {judged.metric.name} by"
+def _say_samples(
+    method: str, gain: Interval, rises: bool, flat: bool, n: Array, context: ScoreContext
+) -> str:
+    more = f"With {method}, {context.n_samples} more samples"
+    speaks = context.metric.higher and context.metric.share  # "points" speak for themselves
+    improve = "add" if speaks else f"improve {context.metric.name} by"
     if flat:
-        nil = judged.metric.format_difference(judged.equivalence)
+        nil = context.metric.format_difference(context.equivalence)
         return f"{more} are not expected to {improve} more than {nil}."
     if not rises:
         span = f"from {n[0]:.0f} to {n[-1]:.0f} training samples"
         return f"{more}: what they would add cannot be told, as the rise {span} could be chance."
     gained, ends = (
-        judged.metric.format_difference(gain.value),
-        judged.metric.format_ends(gain.low, gain.high),
+        context.metric.format_difference(gain.value),
+        context.metric.format_ends(gain.low, gain.high),
     )
     return f"{more} would be expected to {improve} {gained} (95%: {ends})."

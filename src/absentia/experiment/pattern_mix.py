@@ -219,7 +219,7 @@ def _list_patterns(patterns: Sequence[PatternShare]) -> str:
 # ------------------------------------------------------------------------------------------- estimation
 
 
-class JudgedSamples(NamedTuple):
+class HeldOutSamples(NamedTuple):
     """What is known of samples that were held out.
 
     `y` and `observed` (n, V) are of all samples, `statistics` by method those of the task (n, columns), NaN
@@ -235,7 +235,7 @@ class JudgedSamples(NamedTuple):
 
 
 def weigh_mix(
-    judged: JudgedSamples, mix: PatternMix, metric: Metric, *, prior: float = PRIOR_SAMPLES
+    judged: HeldOutSamples, mix: PatternMix, metric: Metric, *, prior: float = PRIOR_SAMPLES
 ) -> tuple[MixScore, ...]:
     """A :class:`MixScore` by method, best first; none where no pattern of the mix is known."""
     rows = []

@@ -12,7 +12,7 @@ from absentia.papers._experiment import (
     Experiment,
     Measure,
     MethodColumn,
-    Published,
+    PublishedNumber,
     find_experiment,
     list_experiments,
     list_papers,

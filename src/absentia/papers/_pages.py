@@ -23,7 +23,7 @@ from absentia.papers._experiment import (
     Chart,
     Experiment,
     Measure,
-    Observed,
+    Observation,
     list_experiments,
     list_papers,
 )
@@ -387,7 +387,7 @@ def _line_classes(columns: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _average_points(experiment: Experiment, chart: Chart, observed: Sequence[Observed]) -> list[_Point]:
+def _average_points(experiment: Experiment, chart: Chart, observed: Sequence[Observation]) -> list[_Point]:
     """Means over repeats, and over parts that have no panel of their own; errors over repeats."""
     values: dict[tuple[str, str, str, float], dict[int, list[float]]] = {}
     for score in observed:

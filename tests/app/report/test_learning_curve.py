@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from absentia.app.report import render_comparison
-from absentia.experiment.learning_curve import Judged, LearningCurve, SampleCurve, make_sample_curve
+from absentia.experiment.learning_curve import LearningCurve, SampleCurve, ScoreContext, make_sample_curve
 from helpers.comparison_results import LOG_LOSS, make_findings
 from helpers.report_pages import Page, section
 
@@ -24,7 +24,7 @@ def scores(values, seed=0):
 
 
 def made_curve(metric, sign=1):
-    judged = Judged(metric, N, 0.25, 0.01)
+    judged = ScoreContext(metric, N, 0.25, 0.01)
     sizes = {n: 0.6 + sign * (0.3 - 2 * n**-0.6) for n in (60.0, 96.0, 144.0, 192.0, 240.0)}
     samples = [
         make_sample_curve(name, scores(sizes, seed), judged)

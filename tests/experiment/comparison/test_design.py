@@ -63,7 +63,7 @@ def test_what_makes_no_sense_is_refused(given, words):
 def test_a_design_is_kept_and_comes_back(tmp_path):
     design = Design(
         ("mean", "zero"), "hash", "CA", 0.3, "mcar", (0.1, 0.5), 3, 4, 7, {"zero": 2}, {"em": "slow"},
-        ("knn",), 1, 0.02, "t", "c", "d", 5.0, 10**9, ("remark",),
+        1, 0.02, "t", "c", "d", 5.0, 10**9, ("remark",),
     )  # fmt: skip
     design.save(tmp_path)
     assert load_design(tmp_path) == design

@@ -24,8 +24,8 @@ from absentia.experiment.comparison._recommendation import (
     write_command,
 )
 from absentia.experiment.engine import Record
-from absentia.experiment.learning_curve import Judged, LearningCurve, average_folds, make_sample_curve
-from absentia.experiment.pattern_mix import JudgedSamples, MixScores, PatternMix, count_patterns, weigh_mix
+from absentia.experiment.learning_curve import LearningCurve, ScoreContext, average_folds, make_sample_curve
+from absentia.experiment.pattern_mix import HeldOutSamples, MixScores, PatternMix, count_patterns, weigh_mix
 from absentia.experiment.results import (
     ComparisonResults,
     Contrast,
@@ -290,7 +290,7 @@ def weigh_patterns(summary: ComparisonSummary, mix: PatternMix) -> MixScores:
     n_folds, repeats = count_folds(data, summary.design), summary.design.repeats
     dependence = 1.0 if data.data.n_groups is None else len(data.data) / data.data.n_groups
     overlap = dependence * (1 / repeats + n_folds / (n_folds - 1))
-    judged = JudgedSamples(task, data.targets, data.data.observed, statistics, overlap)
+    judged = HeldOutSamples(task, data.targets, data.data.observed, statistics, overlap)
     metric, scores, note = summary.metric, weigh_mix(judged, mix, summary.metric), ""
     if not scores and task.pattern_metric not in (None, metric):
         other = task.pattern_metric
@@ -362,9 +362,9 @@ def _make_curves(summary: ComparisonSummary) -> Iterator[CurvePoint]:
 
 def _make_learning_curve(summary: ComparisonSummary) -> LearningCurve:
     """Scores by how many samples are learned from."""
-    judged = Judged(summary.metric, len(summary.data.data), summary.share, summary.equivalence)
+    context = ScoreContext(summary.metric, len(summary.data.data), summary.share, summary.equivalence)
     methods = curve_methods(summary.data, summary.design)
-    samples = [make_sample_curve(method, _scores_by_size(summary, method), judged) for method in methods]
+    samples = [make_sample_curve(method, _scores_by_size(summary, method), context) for method in methods]
     return LearningCurve(summary.metric, tuple(samples))
 
 
