@@ -1,11 +1,12 @@
-"""Are learning curves to be believed: what twice the samples would add, and did.
+"""Are learning curves to be believed: what twice the samples, or a view for all, would add, and did.
 
     python benchmarks/learning_curve.py --keep curves [--quick]       # some 12 CPU minutes
 
 Of each set n = 80 and 160 samples are drawn, twice.  Cells are absent at random (30 %), and half of
 those who can spare the first view lack it too.  ``compare`` with the default method says from these what
-2n samples would reach.  The truth is the mean over four other draws of n samples, and of n more, measured
-on samples that are in neither draw.  "naive" is that all stays as it is.
+2n samples would reach, and what the first view would add if everybody had it.  The truth is the mean
+over four other draws of n samples, of n more, and of the first view for everybody, in training and test,
+measured on samples that are in neither draw.  "naive" is that all stays as it is.
 
 Constants of ``experiment/learning_curve.py`` were settled on the sets of SETTLED, the others are reported.
 Targets have two classes, which keeps it cheap.
@@ -30,7 +31,7 @@ from absentia.tasks import balanced_accuracy
 SETTLED = ("made-near", "musk1", "scene", "splice", "emotions")
 REPORTED = ("pima", "yeast", "spambase", "made-far", "mfeat", "digits")
 MADE = {"made-near": (0.5, 0.5, 20), "made-far": (2.0, 1.0, 100)}
-WHAT = {"score": "score at 2n", "gain": "gain by n more"}
+WHAT = {"score": "score at 2n", "gain": "gain by n more", "view": "gain by a view for all"}
 MAX_TEST = 1000
 N_TRUTHS = 4  # draws of training samples that the truth is the mean of
 METHOD, TRUTH = "auto", "true.json"
@@ -53,7 +54,7 @@ def load(name):
 
 
 def draw(name, n, number):
-    """Views as they are found, and classes, in drawn order."""
+    """Views as they are found, views in which everybody has the first, and classes, in drawn order."""
     tables, y = load(name)
     rng = np.random.default_rng([zlib.crc32(name.encode()), n, number])
     full = Views.from_dict(tables)
@@ -61,9 +62,12 @@ def draw(name, n, number):
     full, y = full[rows], np.unique(y[rows], return_inverse=True)[1]
     found = full.hide(missingness.mcar(full, 0.3, random_state=rng))
     spare = rng.permutation(np.flatnonzero(found.observed[:, 0] & (found.observed.sum(axis=1) > 1)))
+    keep = found.observed.copy()
+    keep[:, 0] = full.observed[:, 0]
+    everybody = full.hide(keep)
     keep = np.ones_like(found.observed)
     keep[spare[: len(spare) // 2], 0] = False
-    return found.hide(keep), y
+    return found.hide(keep), everybody, y
 
 
 def score(train_views, train_y, test_views, test_y):
@@ -72,8 +76,8 @@ def score(train_views, train_y, test_views, test_y):
     return balanced_accuracy(test_y, right).value
 
 
-def measure_truth(found, y, n, number):
-    """Mean scores on samples that were not drawn: of n, of 2n.
+def measure_truth(found, everybody, y, n, number):
+    """Mean scores on samples that were not drawn: of n, of 2n, of n with the first view for everybody.
 
     Means over draws of those who are learned from; none of the n that ``compare`` had is tested on.
     """
@@ -83,28 +87,32 @@ def measure_truth(found, y, n, number):
         drawn = rng.permutation(len(y))
         own, both = np.sort(drawn[:n]), np.sort(drawn[: 2 * n])
         test = np.setdiff1d(np.arange(n, len(y)), both)
-        scores.append([score(found[rows], y[rows], found[test], y[test]) for rows in (own, both)])
-    return dict(zip(("n", "2n"), np.mean(scores, axis=0).tolist(), strict=True))
+        learned = [(found, own), (found, both), (everybody, own)]
+        scores.append([score(data[rows], y[rows], data[test], y[test]) for data, rows in learned])
+    return dict(zip(("n", "2n", "everybody"), np.mean(scores, axis=0).tolist(), strict=True))
 
 
 def judge(name, n, number, keep):
     """What was said of a draw, and what is true."""
     folder = Path(keep) / f"{name}-{n}-{number}"
-    found, y = draw(name, n, number)
+    found, everybody, y = draw(name, n, number)
     design = Design(("average", METHOD), repeats=3, repeats_of_views=0, learning_curve=True)
     study = Study(make_task_data(found[:n], y[:n]), design, folder)
     study.save()
-    wanted = [trial for trial in study.trials if trial.key["method"] == METHOD]
+    first = found.names[0]
+    wanted = [t for t in study.trials if t.key["method"] == METHOD and t.key.get("view", first) == first]
     there = study.records.of(wanted)
     study.run([trial for trial in wanted if trial.hash not in there], Pool(1))
     if not (folder / TRUTH).exists():
-        (folder / TRUTH).write_text(json.dumps(measure_truth(found, y, n, number)))
+        (folder / TRUTH).write_text(json.dumps(measure_truth(found, everybody, y, n, number)))
     true = json.loads((folder / TRUTH).read_text())
     learned = study.results().learning_curve
     curve = next(curve for curve in learned.samples if curve.method == METHOD)
+    view = next(curve for curve in learned.views if curve.view == first)
     return {
         "set": name, "n": n, "now": curve.points[-1].score.value, "identified": curve.identified,
         "score": (curve.expected, true["2n"]), "gain": (curve.gain, true["2n"] - true["n"]),
+        "view": (view.gain, true["everybody"] - true["n"]),
     }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from absentia.experiment.learning_curve import (
     ScoreContext,
     _fit_power_law,
     make_sample_curve,
+    make_view_curve,
 )
 from absentia.tasks import CLASSIFICATION
 
@@ -46,7 +47,7 @@ def test_a_power_law_is_recovered(a, b, c):
     law = _fit_power_law(n, a - b * n**-c, 1.0, 0.0)
     assert abs(np.log(law[2] / c)) < np.log(20) / 39  # a step of the grid of exponents
     curve = make_sample_curve("auto", folds_of(power_law(a, b, c)), judged())
-    assert curve.expected.value == pytest.approx(float(law[0] - law[1] * 400.0 ** -law[2]))
+    assert curve.law == pytest.approx([float(part) for part in law])
     close = 0.01 * b * (SIZES[0] ** -c - SIZES[-1] ** -c)  # of the rise that was measured
     assert curve.expected.value == pytest.approx(a - b * 400**-c, abs=close)
     assert curve.gain.value == pytest.approx(b * (200**-c - 400**-c), abs=close)
@@ -73,7 +74,7 @@ def test_what_is_no_better_with_more_samples_is_said_to_be_flat():
     assert curve.identified
     assert curve.sentence == "With auto, 200 more samples are not expected to add more than 1 point."
     falling = {n: 0.8 - n / 10_000 for n in SIZES}
-    assert make_sample_curve("auto", folds_of(falling), judged()).gain.value == 0
+    assert make_sample_curve("auto", folds_of(falling), judged()).law.b == 0
 
 
 def test_no_score_is_expected_beyond_the_best_there_is():
@@ -107,7 +108,7 @@ def test_too_little_is_said_to_be_too_little():
     ):
         curve = make_sample_curve("auto", given, judged())
         assert f"cannot be told from {words}" in curve.sentence
-        assert (curve.gain, curve.expected, curve.fitted) == (None, None, ())
+        assert (curve.gain, curve.law, curve.fitted) == (None, None, ())
 
 
 def test_a_loss_is_an_accuracy_upside_down():
@@ -123,12 +124,65 @@ def test_a_loss_is_an_accuracy_upside_down():
     assert "would be expected to improve log-loss by 0.0" in curve.sentence
 
 
+# ------------------------------------------------------------------------------------------------ views
+
+
+def test_what_a_view_would_add_is_the_line_drawn_on():
+    counts = {0.0: 0.7, 60.0: 0.73, 120.0: 0.76}
+    curve = make_view_curve("rna", folds_of(counts, 0.0), 80, judged())
+    assert (curve.have, curve.lack) == (120, 80)
+    assert curve.per_sample.value == pytest.approx(0.06 / 120)
+    assert curve.so_far.value == pytest.approx(0.06)
+    assert curve.gain.value == pytest.approx(0.04)
+    assert curve.sentence.startswith(
+        "Measuring rna in the 80 who lack it would be expected to add 4 points (95%: "
+    )
+
+
+def test_a_view_that_everybody_has_adds_nothing_more():
+    curve = make_view_curve("rna", folds_of({0.0: 0.7, 60.0: 0.73, 120.0: 0.76}), 0, judged())
+    assert curve.gain is None
+    assert curve.sentence.startswith("Everybody has rna; it is estimated to add 6 points")
+
+
+def test_what_scatters_is_drawn_towards_nothing():
+    exact, noisy = (
+        make_view_curve("rna", {0.0: folds_of({0: 0.7}, x, 1)[0], 100.0: folds_of({0: 0.74}, x, 2)[0]}, 100, judged())
+        for x in (1e-6, 0.2)
+    )  # fmt: skip
+    assert exact.gain.value == pytest.approx(0.04, abs=1e-3)
+    raw = np.mean(list(folds_of({0: 0.74}, 0.2, 2)[0].values())) - np.mean(
+        list(folds_of({0: 0.7}, 0.2, 1)[0].values())
+    )
+    assert 0 < noisy.gain.value / raw < 0.5
+    assert noisy.gain.low < 0 < noisy.gain.high
+
+
+def test_scores_that_never_change_are_no_certainty():
+    same = folds_of({0.0: 0.9}, 0.1)[0.0]
+    curve = make_view_curve("rna", {0.0: same, 60.0: same, 120.0: same}, 80, judged())
+    assert (
+        curve.sentence
+        == "With rna and without it every fold scores the same: what it would add cannot be told."
+    )
+    assert (curve.gain, curve.so_far) == (None, None)
+
+
+def test_too_few_folds_of_a_view_are_said():
+    few = {n: {key: folds[key] for key in KEYS[:3]} for n, folds in folds_of({0.0: 0.7, 50.0: 0.8}).items()}
+    curve = make_view_curve("rna", few, 10, judged())
+    assert curve.sentence == "What rna would add cannot be told from 3 folds."
+    assert (curve.gain, curve.so_far) == (None, None)
+
+
 def test_the_table_has_what_is_measured_and_what_is_fitted():
     samples = make_sample_curve("auto", folds_of(power_law(0.9, 2.0, 0.5), 0.01), judged())
-    learned = LearningCurve(ACCURACY, (samples,))
+    view = make_view_curve("rna", folds_of({0.0: 0.7, 60.0: 0.73, 120.0: 0.76}, 0.01), 80, judged())
+    learned = LearningCurve(ACCURACY, (samples,), (view,))
     table = learned.table()
-    assert table[table["measured"]]["n"].tolist() == list(SIZES)
+    assert table[table["measured"]]["of"].tolist() == ["samples"] * 5 + ["rna"] * 3
     assert table[~table["measured"]]["n"].iloc[-1] == 400
     assert (table["low"] <= table["score"]).all()
     assert (table["score"] <= table["high"]).all()
     assert learned.sentence == samples.sentence
+    assert learned.sentences == (samples.sentence, view.sentence)

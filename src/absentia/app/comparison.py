@@ -115,7 +115,7 @@ class Comparison:
         return pd.DataFrame(rows).set_index("method")
 
     def learning_curve(self) -> LearningCurve:
-        """What more samples would add: ``.sentence``, ``.table()``."""
+        """What more samples, or a view for more of them, would add: ``.sentence``, ``.table()``."""
         if self.results.learning_curve is None:
             raise ValueError("no learning curve was asked for: compare(..., learning_curve=True)")
         return self.results.learning_curve
@@ -235,7 +235,8 @@ def compare(
         With ``methods="auto"``, try methods in fewer repeats whose first fit was slow, and those not at
         all whose first fit was not done in a minute of CPU time.
     learning_curve : bool
-        Also learn from fewer samples, to say what more would add: :meth:`Comparison.learning_curve`.
+        Also learn from fewer samples, and with views that fewer have, to say what more would add:
+        :meth:`Comparison.learning_curve`.
     groups : array in the order of the samples, Series or mapping by id, or "id", optional
         Patients, families or sites: samples of one never stand on both sides of a split, inner ones
         included (:meth:`Views.with_groups`).
@@ -249,8 +250,9 @@ def compare(
         Covariates, numbers or categories (age, site, batch): numeric features are replaced by residuals
         after regression on them, learned in the training part of each fold (:class:`AdjustViews`).
     max_samples : int, optional
-        Of more samples so many are compared on, drawn by class, and the recommended method learns from
-        all.  Not of `groups` or in `time`.  None: all.
+        Of more samples so many are compared on, drawn by class; the three leading methods then learn from
+        fewer, which tells whether more would change their order, and are fitted once to nearly all.  Not of
+        `groups` or in `time`.  None: all.
     callback : callable, optional
         Gets every :class:`absentia.experiment.engine.Record` when it is there.
     verbose : bool
@@ -286,6 +288,7 @@ def compare(
     pool = Pool(count_jobs(n_jobs, task_data.data))
     tell = callback or (lambda record: None)
     _run(comparison.study, pool, tell, verbose, thin and isinstance(methods, str) and methods == "auto")
+    comparison.study.fit_finalists(pool, tell)
     return comparison
 
 

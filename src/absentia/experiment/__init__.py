@@ -1,6 +1,7 @@
 """How well a method does on what it has not seen."""
 
 from absentia.experiment import results
+from absentia.experiment._forecast import forecast_seconds
 from absentia.experiment._validation import (
     Gain,
     Quality,

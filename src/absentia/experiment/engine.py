@@ -208,14 +208,15 @@ class Records:
             path.unlink(missing_ok=True)
         return write_atomically(path, lambda file: file.write(content))
 
-    def read(self, hash: str) -> Record | None:
-        """The record of that hash; None if there is none, or if it cannot have come of its trial."""
+    def read(self, hash: str, check: bool = True) -> Record | None:
+        """The record of that hash; None if there is none, or (`check`) it cannot have come of its trial."""
         path = self.path(hash)
         try:
             record = _make_record(_read_json(path))
             if record.hash != hash:
                 raise ValueError("it is of another trial")
-            self.check(record)
+            if check:
+                self.check(record)
             return record
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -234,6 +235,13 @@ class Records:
         """Those that have no record, or (`retry`) one that failed, or are allowed more than before."""
         there = self.of(trials)
         return [t for t in trials if (own := there.get(t.hash)) is None or own.is_left(limits, retry)]
+
+    def others(self, known: Iterable[str]) -> Iterator[Record]:
+        """Records that are not of these hashes: of other data, parameters, versions."""
+        for hash in sorted(self.hashes() - set(known)):
+            record = self.read(hash, check=False)
+            if record is not None:
+                yield record
 
     def hashes(self) -> set[str]:
         """Of the files that there are, whatever they hold."""

@@ -180,6 +180,8 @@ class ComparisonResults:
         Scores under another mix of patterns.
     done, wanted : int
         Trials.
+    at_size : sequence of str
+        Of a comparison on some of very many samples: which, and how the leading methods do with more.
     warnings : sequence of str
     facts : mapping of str to str
         How it was done: data, hash, folds, seeds, versions, command.
@@ -206,6 +208,7 @@ class ComparisonResults:
     weighted: MixScores | None = None
     done: int = 0
     wanted: int = 0
+    at_size: Sequence[str] = ()
     warnings: Sequence[str] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
 

@@ -26,6 +26,7 @@ from sklearn.pipeline import Pipeline
 from absentia.core import Array
 from absentia.core.optimize import Progress
 from absentia.data import (
+    MANY_SAMPLES,
     KernelViews,
     Views,
     add_views,
@@ -146,6 +147,20 @@ class Plan:
         elif isinstance(own, str) and isinstance(self.kernel, ViewKernels):  # logarithms and the like stay
             own = clone(self.kernel).set_params(kernel=own)
         return replace(self, estimator=clone(self.estimator).set_params(kernel=own))
+
+    def decide_by_size(self, n: int, chunked: bool = False) -> "Plan":
+        """The same for fits to few of `n` samples, done as with all: members of a default, and factors."""
+        if n <= MANY_SAMPLES and not chunked:
+            return self
+        kernel = self.kernel if isinstance(self.kernel, ViewKernels) else ViewKernels(self.kernel)
+        if kernel.approx == "auto":
+            kernel = clone(kernel).set_params(approx="nystrom")
+        estimator = clone(self.estimator)
+        members = LIBRARY[self.entry.family] if self.entry is not None and self.entry.default else {}
+        name = "chunked" if chunked else "many"
+        if name in members and estimator.candidates == "auto":
+            estimator.set_params(candidates=members[name])
+        return replace(self, estimator=estimator, kernel=kernel)
 
     def transform(self, data: Views | KernelViews) -> tuple[ViewKernels | None, Any]:
         """What the method takes of training samples, and the fitted kernels if these come before it."""

@@ -64,7 +64,7 @@ def test_the_same_command_reuses_everything_and_more_repeats_extend(data, compar
         *("compare", "v.npz", "--labels", "y", "-o", "out", *QUICK[:4], 2, *QUICK[5:], "--dry-run"),
         cwd=data,
     )
-    assert "16 trials: 8 are there already, 8 to run" in more.stdout
+    assert "16 trials: 8 are there already, 8 to run (8 new)" in more.stdout
     assert "nothing was run" in more.stdout
     assert len(open_study(data / "out").trials) == 8  # a dry run writes nothing
 
@@ -233,6 +233,9 @@ def test_a_learning_curve_is_said_drawn_and_given_to_programs(data):
     assert ran.returncode == 0, ran.stderr
     lines = ran.stdout.splitlines()
     assert any(line.startswith("With average, 60 more samples") for line in lines)
+    assert any(
+        line.startswith("Measuring a in the 10 who lack it would be expected to add") for line in lines
+    )
     assert 'id="learning-curve"' in (data / "curve" / "report.html").read_text()
     again = run("report", "curve", "--json", cwd=data)
     document = json.loads(again.stdout)["learning curve"]
@@ -240,6 +243,8 @@ def test_a_learning_curve_is_said_drawn_and_given_to_programs(data):
     assert curve["sentence"] in lines
     assert len(curve["points"]) == 5
     assert set(curve["gain"]) == {"value", "low", "high"}
+    assert [view["view"] for view in document["views"]] == ["a", "b"]
+    assert [view["lack"] for view in document["views"]] == [10, 10]
 
 
 def test_a_learning_curve_wants_labels(data):

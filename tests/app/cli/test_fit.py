@@ -546,7 +546,9 @@ def test_what_counts_is_the_users_choice(folder, tmp_path):
     refused(run(*number, "--score", "accuracy", cwd=folder), "--score and --costs are of classes")
 
 
-def test_how_long_judging_takes_is_said_once_the_model_is_there(folder, tmp_path, monkeypatch):
+def test_how_long_it_takes_is_said_before_the_fit_and_of_judging_once_it_is_there(
+    folder, tmp_path, monkeypatch
+):
     command = ("fit", "train.npz", "--labels", "labels.csv", "--method", "linear", "-o")
     quick = run(*command, tmp_path / "quick.npz", cwd=folder).stderr
     assert "judg" not in quick
@@ -554,8 +556,13 @@ def test_how_long_judging_takes_is_said_once_the_model_is_there(folder, tmp_path
     times = iter(range(0, 10**6, 60))  # every look at the clock is a minute after the one before
     monkeypatch.setattr(_progress, "_clock", lambda: float(next(times)))
     said = run(*command, tmp_path / "slow.npz", cwd=folder).stderr
-    assert re.search(r"fitted; judging it in folds beside baselines takes about \d+ min more", said)
-    assert "judg" not in run(*command, tmp_path / "alone.npz", "--no-report", cwd=folder).stderr
+    before, after = said.split("fitted; ")
+    assert re.search(
+        r"linear: about [\d.]+ min for 100 samples, and [\d.]+ min to judge it in folds", before
+    )
+    assert re.search(r"judging it in folds beside baselines takes about \d+ min more", after)
+    said = run(*command, tmp_path / "alone.npz", "--no-report", cwd=folder).stderr
+    assert re.search(r"linear: about [\d.]+ min for 100 samples\n", said)
 
 
 def test_a_model_without_rows_predicts_and_says_what_it_holds(folder, tmp_path):

@@ -223,14 +223,14 @@ def said(place, *arguments):
     return next(line for line in result.stdout.splitlines() if " trials: " in line)
 
 
-def test_the_same_command_says_how_much_it_reuses(tmp_path, whole):
+def test_the_same_command_says_what_it_reuses_and_why_it_does_not(tmp_path, whole):
     write_data(tmp_path)
     again = [*COMPARE, "-o", "again"]
     assert said(tmp_path, *again) == f"{TRIALS} trials: 0 are there already, {TRIALS} to run"
     assert contents(tmp_path / "again") == whole
     assert said(tmp_path, *again).startswith(NOTHING)
     more = 3 * len(METHODS)
-    words = f"{TRIALS + more} trials: {TRIALS} are there already, {more} to run"
+    words = f"{TRIALS + more} trials: {TRIALS} are there already, {more} to run ({more} new)"
     assert said(tmp_path, *ARGUMENTS, "--repeats", "3", "-o", "again") == words
     assert said(tmp_path, *again).startswith(NOTHING)
 
@@ -240,11 +240,11 @@ def test_the_same_command_says_how_much_it_reuses(tmp_path, whole):
     there = {name: one for name, one in contents(tmp_path / "again").items() if name in whole}
     assert there != whole
     assert said(tmp_path, *again).startswith(NOTHING)
-    words = f"{TRIALS} trials: {TRIALS - 1} are there already, 1 to run"
+    words = f"{TRIALS} trials: {TRIALS - 1} are there already, 1 to run (1 because they failed)"
     assert said(tmp_path, *again, "--retry") == words
     there = {name: one for name, one in contents(tmp_path / "again").items() if name in whole}
     assert there == whole
 
     write_data(tmp_path, seed=1)
-    words = f"{TRIALS} trials: 0 are there already, {TRIALS} to run"
+    words = f"{TRIALS} trials: 0 are there already, {TRIALS} to run ({TRIALS} because the data are others)"
     assert said(tmp_path, *again) == words

@@ -1,4 +1,4 @@
-"""The section about learning curves: sentences, and a chart up to twice the samples."""
+"""The section about learning curves: sentences, a chart up to twice the samples, what views would add."""
 
 import re
 from dataclasses import replace
@@ -7,9 +7,15 @@ import numpy as np
 import pytest
 
 from absentia.app.report import render_comparison
-from absentia.experiment.learning_curve import LearningCurve, SampleCurve, ScoreContext, make_sample_curve
+from absentia.experiment.learning_curve import (
+    LearningCurve,
+    SampleCurve,
+    ScoreContext,
+    make_sample_curve,
+    make_view_curve,
+)
 from helpers.comparison_results import LOG_LOSS, make_findings
-from helpers.report_pages import Page, section
+from helpers.report_pages import Page, row_cells, section
 
 pytest.importorskip("jinja2")
 N = 300  # samples of `make_findings`
@@ -30,7 +36,12 @@ def made_curve(metric, sign=1):
         make_sample_curve(name, scores(sizes, seed), judged)
         for seed, name in enumerate(("auto", "average"))
     ]
-    return LearningCurve(metric, tuple(samples))
+    counts = {0.0: 0.6, 100.0: 0.6 + 0.02 * sign, 200.0: 0.6 + 0.04 * sign}
+    views = [
+        make_view_curve("mri", scores(counts), 100, judged),
+        make_view_curve("rna", scores(counts), 0, judged),
+    ]
+    return LearningCurve(metric, tuple(samples), tuple(views))
 
 
 def drawn(results):
@@ -48,6 +59,11 @@ def test_sentences_chart_and_table_say_what_the_results_say():
     assert ">training samples</text>" in text
     assert f">{results.metric.name}</text>" in text
     assert ">all 300 samples</text>" in text
+    mri, rna = row_cells(text, "tracks gaps")
+    gain = f"+{100 * learned.views[0].gain.value:.1f}"
+    assert (mri[0], mri[2], mri[-2:]) == ("mri", gain, ["200", "100"])
+    assert (rna[0], rna[2], rna[-2:]) == ("rna", "–", ["200", "0"])
+    assert learned.views[0].sentence in text
 
 
 def test_fitted_lines_go_up_to_twice_the_samples_and_are_dashed_beyond_what_was_measured():
@@ -73,7 +89,8 @@ def test_no_section_without_curves_and_no_line_without_a_fit():
     learned = made_curve(results.metric)
     none = replace(learned, samples=(SampleCurve("auto", (), "Nothing yet."),))
     assert "learning-curve" not in Page(render_comparison(replace(results, learning_curve=none))).ids
-    few = replace(learned, samples=(SampleCurve("auto", learned.samples[0].points, "Too few."),))
+    few = replace(learned, samples=(SampleCurve("auto", learned.samples[0].points, "Too few."),), views=())
     text = drawn(replace(results, learning_curve=few))
     assert "Too few." in text
     assert 'class="band"' not in text
+    assert "Which view for how many?" not in text

@@ -1,4 +1,4 @@
-"""Trials of learning curves: who is learned from, and what comes of the records."""
+"""Trials of learning curves: who is learned from, who keeps a view, and what comes of the records."""
 
 import json
 from dataclasses import replace
@@ -9,7 +9,13 @@ import pytest
 import absentia
 from absentia import Views
 from absentia.experiment.comparison import Design, Study, make_task_data
-from absentia.experiment.comparison._design import curve_methods, draw_training_part
+from absentia.experiment.comparison._design import (
+    curve_methods,
+    draw_presence,
+    draw_training_part,
+    find_spare_cells,
+)
+from absentia.experiment.comparison._study import perform_trial
 from absentia.experiment.engine import Pool
 from helpers.comparison_problems import METHODS, made_data, made_design, made_records, made_views, targets
 
@@ -56,6 +62,22 @@ def test_three_of_every_class_stay():
     assert np.bincount(data.y[part]).tolist() == [3, 3]
 
 
+def test_nobody_loses_the_last_view_and_no_label_has_a_say():
+    data, names = made_data("classes", 60), made_data("classes", 60).data.names
+    other = replace(data, y=1 - data.y)
+    other.__dict__["order"] = data.order
+    for view in names:
+        spare = find_spare_cells(data.data, view)
+        for share in (0.0, 0.5):
+            keep = draw_presence(data, view, share, [0, 1])
+            left = data.data.hide(keep).observed
+            assert left.any(axis=1).all()
+            assert (data.data.observed & ~left).sum() == len(spare) - round(share * len(spare))
+            assert keep[:, [name != view for name in names]].all()
+            assert (keep == draw_presence(other, view, share, [0, 1])).all()
+        assert (draw_presence(data, view, 0.0, [0, 1]) <= draw_presence(data, view, 0.5, [0, 1])).all()
+
+
 def test_curves_are_of_the_default_or_the_first_that_was_named_and_of_the_simplest():
     data = made_data("classes")
     assert curve_methods(data, Design(("average", "linear", "auto"), learning_curve=True)) == [
@@ -69,9 +91,22 @@ def test_curves_are_of_the_default_or_the_first_that_was_named_and_of_the_simple
 # -------------------------------------------------------------------------------------------- the trials
 
 
-def test_trials_learn_from_fewer(learned):
+def test_trials_learn_from_fewer_and_views_are_had_by_fewer(learned):
     for curve in learned.samples:
         assert [point.n for point in curve.points] == pytest.approx([11.25, 18, 27, 36, 45], abs=0.51)
+    data = made_data("classes", 60).data
+    for v, curve in enumerate(learned.views):
+        has, spare = data.observed[:, v].sum(), len(find_spare_cells(data, curve.view))
+        assert (curve.have, curve.lack) == (has, 60 - has)
+        assert [point.n for point in curve.points] == [has - spare, has - spare + round(spare / 2), has]
+
+
+def test_a_view_that_nobody_has_to_learn_from_is_left_out(tmp_path):
+    data = made_data("classes", 60, rate=0.0)
+    trials = [t for t in study_of(data, tmp_path).trials if t.key.get("view") == "view0"]
+    none = next(t for t in trials if t.key["share"] == 0.0)
+    others = perform_trial({**none.key, "kind": "views", "views": ["view1", "view2"]}, data)
+    assert perform_trial(none.key, data)["scores"] == others["scores"]
 
 
 def test_the_order_of_samples_does_not_matter(tmp_path, learned):
@@ -80,7 +115,7 @@ def test_the_order_of_samples_does_not_matter(tmp_path, learned):
     order = np.random.default_rng(5).permutation(60)
     second = ran(study_of(make_task_data(views[order], y[order]), tmp_path))
     assert learned.table().equals(second.table())
-    assert learned.sentence == second.sentence
+    assert learned.sentences == second.sentences
 
 
 @pytest.mark.slow
@@ -150,8 +185,8 @@ def test_a_record_that_cannot_be_is_refused(tmp_path):
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_labels_by_coin_are_at_chance_at_every_size(tmp_path):
-    """Ten data sets: more samples do not tell what nothing can tell."""
-    scores = []
+    """Ten data sets: neither more samples nor a view for more of them tells what nothing can tell."""
+    scores, views = [], []
     for seed in range(10):
         rng = np.random.default_rng([seed, 7])
         tables = {f"view{v}": rng.standard_normal((60, 5)) for v in range(3)}
@@ -161,6 +196,7 @@ def test_labels_by_coin_are_at_chance_at_every_size(tmp_path):
             Views.from_dict(tables), y, methods=["auto"], repeats=1, n_jobs=1, learning_curve=True
         ).learning_curve()
         scores.append([point.score.value for point in found.samples[0].points])
-    values = np.array(scores)
-    error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
-    assert (np.abs(values.mean(axis=0) - 0.5) <= 3.5 * error).all(), values.mean(axis=0)
+        views.append([point.score.value for curve in found.views for point in curve.points])
+    for values in (np.array(scores), np.array(views)):
+        error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+        assert (np.abs(values.mean(axis=0) - 0.5) <= 3.5 * error).all(), values.mean(axis=0)

@@ -39,22 +39,38 @@ def test_what_has_no_record_is_to_be_run(tmp_path):
     study = small("classes", tmp_path)
     left = study.outstanding()
     assert left == study.trials
+    words = f"{len(left)} trials: 0 are there already, {len(left)} to run"
+    assert study.describe_outstanding(left) == words
     filled(study, 0.5)
     half = study.outstanding()
     assert half == [trial for trial in study.trials if trial.hash not in study.records.hashes()]
     assert 0 < len(half) < len(left)
+    assert study.describe_outstanding(half).endswith(f"to run ({len(half)} new)")
     filled(study)
     assert study.outstanding() == []
+    assert study.describe_outstanding([]).endswith("are there already, 0 to run")
 
 
-def test_trials_of_other_data_or_seeds_are_run_anew(tmp_path):
+@pytest.mark.parametrize("task", ["classes", "completion"])
+def test_trials_of_other_data_or_seeds_are_run_anew_and_why_is_said(task, tmp_path):
+    study = small(task, tmp_path)
+    filled(study)
+    seeds = Study(study.data, made_design(task, seed=1), tmp_path)
+    data = Study(made_data(task, seed=1), made_design(task), tmp_path)
+    changed = {seeds: "the seed is another", data: "the data, or what classes are decided by, are others"}
+    for other, why in changed.items():
+        left = other.outstanding()
+        assert left == other.trials
+        assert other.describe_outstanding(left).endswith(f"{len(left)} to run ({len(left)} because {why})")
+        assert other.records.damaged == {}  # they are good records of something else
+
+
+def test_trials_of_more_repeats_are_new(tmp_path):
     study = small("completion", tmp_path)
     filled(study)
-    seeds = Study(study.data, made_design("completion", seed=1), tmp_path)
-    data = Study(made_data("completion", seed=1), made_design("completion"), tmp_path)
-    assert all(other.outstanding() == other.trials for other in (seeds, data))
     more = Study(study.data, made_design("completion", repeats=4), tmp_path)
-    assert (len(more.outstanding()), len(more.trials)) == (3, 12)
+    words = "12 trials: 9 are there already, 3 to run (3 new)"
+    assert more.describe_outstanding(more.outstanding()) == words
 
 
 @pytest.mark.parametrize(

@@ -62,11 +62,11 @@ class CompareOptions:
     seed
         Of folds, of what is hidden, of methods.
     learning_curve
-        Also say what more samples would add; takes more fits.
+        Also say what more samples would add, or a view for more of them; takes more fits.
     all_repeats
         Try slow methods as often as others, and very slow ones too.
     max_samples
-        Of more samples so many are compared on.
+        Of more samples so many are compared on; leading methods are then fitted once to nearly all.
     time_limit
         CPU seconds that a fit may take; more is a failure.
     memory_limit
@@ -164,6 +164,7 @@ def compare(
         return studies.say_what_to_run(study)
     pool = Pool(count_jobs(jobs, study.data.data), dask, apart=True)
     studies.run_trials(study, pool, retry, thin=options.methods == ("auto",) and not options.all_repeats)
+    studies.fit_finalists(study, pool)
     return studies.write_results(study, json, mix, cite)
 
 
@@ -217,7 +218,7 @@ def report(
 
     Example: absentia report compared/
     """
-    from absentia.app.cli._study import describe_outstanding, read_mix, write_results
+    from absentia.app.cli._study import read_mix, write_results
     from absentia.core import warn
     from absentia.data import AbsenceWarning
     from absentia.experiment.comparison import open_study
@@ -234,7 +235,7 @@ def report(
         damage = f"{path}: is no whole record and is left out ({why})"
         warn(f"{damage}; absentia work {folder} makes it again", AbsenceWarning)
     if left and not json:
-        say(describe_outstanding(study, left))
+        say(escape_text(study.describe_outstanding(left)))
     write_results(study, json, mix)
 
 

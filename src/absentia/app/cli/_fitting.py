@@ -229,6 +229,7 @@ def _learn(
     plans = {plan.name: plan, **task.baseline_plans(plan, seen.data)} if validate else {}
     n_folds = _count_folds(task, seen) if validate else 0
     judging = n_folds * len(seen.y) / len(training.y)  # fits; of many samples few are judged by
+    _say_how_long(plan, training, judging)
     with step_bar(plan.name, experiment.count_steps(plan, plans, n_folds)) as tick:
         begin = _progress._clock()
         whole, model, learned_from = learn_all(training.samples, plan, tick)
@@ -248,6 +249,28 @@ def _learn(
     if coverage is not None:
         _calibrate(model, learned_from, validation)
     return whole, validation
+
+
+def _say_how_long(plan: Plan, training: TrainingData, judging: float) -> None:
+    """Say, before anything is fitted, how long that takes, and as many fits as `judging` after it."""
+    seen, n = training.validated, len(training.y)
+    seconds = experiment.forecast_seconds(
+        training.task,
+        seen.data,
+        seen.y,
+        plan,
+        n,
+        seen.samples.covariates,
+        chunked=training.in_memory is not None,
+        least=_LONG_SECONDS / (1 + judging),
+        clock=_progress._clock,
+    )
+    if seconds is None or (1 + judging) * seconds < _LONG_SECONDS:
+        return
+    words = f"{plan.name}: about {format_seconds(seconds)} for {n} samples"
+    if judging:
+        words += f", and {format_seconds(judging * seconds)} to judge it in folds beside baselines"
+    err.print(words + (" (--no-report: not at all)" if judging else ""), soft_wrap=True)
 
 
 def _count_folds(task: Task, seen: TrainingData) -> int:

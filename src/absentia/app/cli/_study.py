@@ -144,7 +144,7 @@ def run_trials(
     left = study.outstanding(retry)
     todo = [trial for trial in left if wanted is None or trial.hash in wanted]
     shard = "" if wanted is None else f"; {len(todo)} of them in this shard"
-    say(describe_outstanding(study, left) + shard)
+    say(escape_text(study.describe_outstanding(left) + shard))
     if todo and (words := _describe_time(study, todo, pool.jobs)):
         say(escape_text(words))
     own = {trial.hash for trial in todo}
@@ -154,6 +154,13 @@ def run_trials(
     progress = TrialProgress(todo, pool.jobs, study.measured_seconds())
     with show_trials(progress):
         study.run(todo, pool, progress.tell, progress.begin)
+
+
+def fit_finalists(study: Study, pool: Pool) -> None:
+    """Of very many samples: the leading methods learn from fewer, and from nearly all."""
+    if study.whole is not None:
+        say("the leading methods learn from fewer samples, and once from nearly all")
+        study.fit_finalists(pool)
 
 
 def describe_kept_trials(study: Study) -> str:
@@ -166,16 +173,10 @@ def describe_kept_trials(study: Study) -> str:
     )
 
 
-def describe_outstanding(study: Study, left: Sequence[Trial]) -> str:
-    """How many trials there are, and how many of them are left."""
-    n = len(study.trials)
-    return f"{n} trials: {n - len(left)} are there already, {len(left)} to run"
-
-
 def say_how_much(study: Study, jobs: int, retry: bool) -> None:
     """How many trials there are, and how long they take as far as methods have been timed."""
     left = study.outstanding(retry)
-    say(describe_outstanding(study, left))
+    say(escape_text(study.describe_outstanding(left)))
     words = _describe_time(study, left, jobs)
     words = words or "how long they take is not known before the first trial of each method"
     say(escape_text(f"{words}; nothing was run"))
@@ -198,7 +199,7 @@ def _describe_time(study: Study, todo: Sequence[Trial], jobs: int) -> str:
 def say_what_to_run(study: Study) -> None:
     """The commands that run the trials of a folder."""
     folder = study.folder
-    say(describe_outstanding(study, study.outstanding()))
+    say(escape_text(study.describe_outstanding(study.outstanding())))
     say("run them with any number of processes that see the folder:")
     say(f"  {format_command('work', folder)} --shard 1/16    # to 16/16")
     say(f"then:  {format_command('report', folder)}")
@@ -225,8 +226,9 @@ def write_results(
     say(f"[bold]{escape_text(recommendation.headline)}[/]")
     for sentence in recommendation.details:
         say(escape_text(sentence))
-    if results.learning_curve:
-        say(escape_text(results.learning_curve.sentence))
+    learning = results.learning_curve
+    for sentence in (*(learning.sentences if learning else ()), *results.at_size):
+        say(escape_text(sentence))
     out.print(_ranking_table(comparison))
     if weighted is not None:
         out.print(_mix_table(weighted))
@@ -261,6 +263,7 @@ def _as_json(comparison: Comparison) -> dict[str, Any]:
         "groups": comparison.study.data.data.n_groups,
         "methods": table.where(table.notna(), None).to_dict("records"),
         "learning curve": results.learning_curve,
+        "at size": list(results.at_size),
         "page": str(comparison.study.folder / PAGE),
     }
     if weighted is not None:

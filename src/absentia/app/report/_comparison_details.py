@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from absentia.app.report._classification import describe_confusion, make_confusion_table
-from absentia.app.report._drawing import Axis, fit_axis
+from absentia.app.report._drawing import Axis, fit_axis, make_interval_table
 from absentia.app.report._page import (
     DASH,
     N_COLOURS,
@@ -21,6 +21,7 @@ from absentia.app.report._page import (
     format_number,
     format_p_cell,
     get_words,
+    heading,
     interval_column,
     make_scrollable,
     make_section,
@@ -33,7 +34,7 @@ from absentia.app.report._page import (
 )
 from absentia.app.report._sections import FEW_NOTE, FEW_SAMPLES, describe_dots
 from absentia.core.svg import Frame, Markup, dot, element, fill, line, round_ticks, text
-from absentia.experiment.learning_curve import SampleCurve
+from absentia.experiment.learning_curve import LearningCurve, SampleCurve, ViewCurve
 from absentia.experiment.results import ComparisonResults, Contrast, Interval
 
 _SHIFT = 2.6  # pixels between lines, so that intervals at the same rate stand beside one another
@@ -283,7 +284,7 @@ def _make_confusion_section(results: ComparisonResults) -> Section | None:
 
 
 def _make_learning_curve_section(results: ComparisonResults) -> Section | None:
-    """Scores over training samples with what twice as many would reach."""
+    """Scores over training samples with what twice as many would reach, and what views would add."""
     learned = results.learning_curve
     if learned is None or not any(curve.points for curve in learned.samples):
         return None
@@ -293,11 +294,13 @@ def _make_learning_curve_section(results: ComparisonResults) -> Section | None:
         fill("<span>{} {}</span>", draw_swatch(f"c{i} d0"), curve.method) for i, curve in enumerate(shown)
     ]
     blocks = [
-        sentences([curve.sentence for curve in shown]),
+        sentences([*(curve.sentence for curve in shown), *results.at_size]),
         fill('<p class="legend">{}</p>', keys),
         make_scrollable(_draw_samples(fmt, shown, results.n_samples), "Chart over training samples"),
         note(get_words("comparison.learning-curve.curves")),
     ]
+    if any(curve.so_far for curve in learned.views):
+        blocks += _draw_views(learned)
     return make_section("comparison.learning-curve", blocks, fmt=fmt)
 
 
@@ -339,3 +342,41 @@ def _draw_curve(chart: _ScoreChart, curve: SampleCurve, shift: float) -> list[Ma
         who = f"{curve.method}, {point.n:.0f} training samples"
         parts.append(chart.draw_dot(who, point.n, point.score, shift))
     return parts
+
+
+def _draw_views(learned: LearningCurve) -> list[Markup]:
+    """What each view adds so far, and would add for those who lack it."""
+    gains = [curve.gain for curve in learned.views if curve.gain is not None]
+    sides = [*gains, *(curve.so_far for curve in learned.views if curve.so_far is not None)]
+    fmt = ScoreFormat.of_differences(learned.metric, (x for interval in sides for x in interval))
+    axis = fit_axis(gains, include=(0.0,), percent=learned.metric.share, sign=True)
+    columns: Columns = [
+        "View",
+        Column("For everybody", note=fmt.unit, full="Gain if everybody had it"),
+        interval_column("Gain if everybody had it"),
+        Column("So far", note=fmt.unit, full="Gain so far"),
+        Column("Per sample", note=fmt.unit, full="Gain per sample that has it"),
+        "Have it",
+        "Lack it",
+    ]
+    rows = [_make_view_row(fmt, axis, curve) for curve in learned.views]
+    table = make_interval_table(axis, "What views would add", columns, rows, "gaps", base=0.0)
+    words = get_words("comparison.learning-curve.views", method=learned.samples[0].method)
+    return [heading("Which view for how many?"), note(words), table]
+
+
+def _make_view_row(fmt: ScoreFormat, axis: Axis, curve: ViewCurve) -> Row:
+    cells: list[str | Cell] = [Cell("", css="tracked"), DASH, DASH]
+    if curve.gain is not None:
+        value, low, high = curve.gain
+        interval = fmt.format_difference_interval(low, high)
+        cells = [
+            axis.draw_interval(curve.gain, "method", curve.sentence),
+            fmt.format_difference(value),
+            interval,
+        ]
+    so_far = DASH if curve.so_far is None else fmt.format_difference(curve.so_far.value)
+    factor = 100 if fmt.metric.share else 1
+    each = DASH if curve.per_sample is None else f"{factor * curve.per_sample.value:+.2g}".replace("-", "−")
+    counts = [format_number(curve.have), format_number(curve.lack)]
+    return Row([name_cell(curve.view, 32), *cells, so_far, each, *counts])

@@ -29,9 +29,10 @@ DESIGN_FILE = "design.json"
 _VERSION = 2  # of splits, masks and measures: to be raised when these give other numbers than before
 _MAX_REPEATS = 10_000  # or folds
 _CURVE_REPEATS = 2
-#: Of a learning curve: shares of the training samples (all are predictions that are there anyway), and in
-#: how many repeats at most.
+#: Of a learning curve: shares of the training samples, shares of those who have a view (all of either are
+#: predictions that are there anyway), and in how many repeats at most.
 _TRAIN_SHARES, _TRAIN_REPEATS = (0.25, 0.4, 0.6, 0.8), 3
+_PRESENCE_SHARES, _PRESENCE_REPEATS = (0.0, 0.5), 2
 _MIN_OF_CLASS = 3  # samples of each class that stay, however small the share: methods hold some out
 _Mechanism = Literal["own", "mcar", "per-view", "exclusive"]
 _MECHANISMS: tuple[_Mechanism, ...] = ("own", "mcar", "per-view", "exclusive")
@@ -42,13 +43,13 @@ class Design:
     """What is tried, how often, and what it is judged by.
 
     `repeats_of` has those methods that are tried in fewer repeats because they are slow, `left_out` why
-    methods are not tried at all.  With a
-    `learning_curve` some methods also learn from fewer samples.  With
-    `leave_one_group_out` every group of samples is a fold, whatever `cv`, and there is one repeat; so there
-    is of data with times, of which `cv` blocks are held out, as far as there is enough before them.  What
-    only the page tells (`title`, `command`, `call`, `equivalence`) changes no trial, nor do limits; `call`
-    names the data and the labels as other commands take them.  Where the data were drawn from more samples,
-    there are `n_samples`.
+    methods are not tried at all.  With a `learning_curve` some methods also learn from fewer samples, and
+    with views that fewer have.  With `leave_one_group_out` every group of samples is a fold, whatever `cv`,
+    and there is one repeat; so there is of data with times, of which `cv` blocks are held out, as far as
+    there is enough before them.  What only the page tells (`title`, `command`, `call`, `equivalence`)
+    changes no trial, nor do limits; `call` names the data and the labels as other commands take them.
+    Where the data were drawn from more samples, there are `n_samples`, and the `finalists` also learn from
+    fewer and from nearly all.
     """
 
     methods: tuple[str, ...]
@@ -73,6 +74,7 @@ class Design:
     learning_curve: bool = False
     leave_one_group_out: bool = False
     n_samples: int = 0
+    finalists: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -99,7 +101,7 @@ class Design:
     def _check_types(self) -> None:
         """Refuse what is not a text or a number where it is to be."""
         texts = [self.data, self.title, self.command, self.call, self.mechanism, self.metric or ""]
-        lists: Any = (self.methods, self.remarks, self.left_out)
+        lists: Any = (self.methods, self.remarks, self.finalists, self.left_out)
         lists = (*lists, self.left_out.values())
         for name in ("learning_curve", "leave_one_group_out"):
             if not isinstance(getattr(self, name), bool):
@@ -138,10 +140,9 @@ def load_design(folder: Path) -> Design:
     if path.exists() and not path.is_file():  # a pipe would be waited for
         raise FileError(f"{path}: is no regular file; give the command again")
     try:
-        content = json.loads(path.read_bytes())
-        for name in ("completers", "finalists"):  # which folders of before have
-            content.pop(name, None)
-        names = ("methods", "rates", "remarks")
+        content = {"finalists": [], **json.loads(path.read_bytes())}  # folders of before have none
+        content.pop("completers", None)  # which folders of before have
+        names = ("methods", "rates", "remarks", "finalists")
         lists = {key: tuple(content[key]) for key in names}
         if any(isinstance(content[key], str) for key in lists):
             raise ValueError(f"{', '.join(lists)} are lists")
@@ -181,7 +182,7 @@ class Expansion:
         design = self.design
         if self.data.kind == "completion":
             return list(self._completions())
-        learning = self._train_shares() if design.learning_curve else ()
+        learning = [*self._train_shares(), *(self._presence_shares() if design.learning_curve else ())]
         return [*self._predictions(), *self._views(), *self._curves(), *learning]
 
     def _predictions(self) -> Iterator[Trial]:
@@ -223,9 +224,18 @@ class Expansion:
     def _train_shares(self) -> Iterator[Trial]:
         """Methods that learn from a share of the training samples."""
         for method in curve_methods(self.data, self.design):
-            for repeat in range(min(self.design.repeats_for(method), _TRAIN_REPEATS)):
+            most = _TRAIN_REPEATS if self.design.learning_curve else 1
+            for repeat in range(min(self.design.repeats_for(method), most)):
                 for fold, share in product(range(self._n_folds), _TRAIN_SHARES):
                     yield self._trial("train", method, repeat, fold, share=share)
+
+    def _presence_shares(self) -> Iterator[Trial]:
+        """The first of these methods, where a share of those who have a view and another still have it."""
+        method, data = curve_methods(self.data, self.design)[0], self.data.data
+        views = [name for name in data.names if len(find_spare_cells(data, name))]
+        for repeat in range(min(self.design.repeats_for(method), _PRESENCE_REPEATS)):
+            for fold, view, share in product(range(self._n_folds), views, _PRESENCE_SHARES):
+                yield self._trial("presence", method, repeat, fold, view=view, share=share)
 
     def _completions(self) -> Iterator[Trial]:
         """Hidden cells that are completed."""
@@ -282,11 +292,15 @@ def hash_arrays(*arrays: Array) -> str:
 
 
 def curve_methods(data: TaskData, design: Design) -> list[str]:
-    """What learning curves are of: the default, else the first method that was named; and the simplest."""
+    """What learning curves are of: the default, else the first method that was named; the simplest;
+    and finalists.
+    """
+    if not design.learning_curve:
+        return list(design.finalists)
     simplest, default = data.task.simplest, data.task.default_method
     others = [method for method in design.methods if method != simplest]
     first = [default] if default in others else others[:1]
-    return [*first, simplest]
+    return list(dict.fromkeys([*first, simplest, *design.finalists]))
 
 
 def draw_training_part(data: TaskData, train: Array, share: float, seed: Sequence[int]) -> Array:
@@ -301,6 +315,24 @@ def draw_training_part(data: TaskData, train: Array, share: float, seed: Sequenc
     first = rank < _MIN_OF_CLASS
     order = np.argsort(np.where(first, -1.0, (rank + 0.5) / counts[codes]), kind="stable")
     return np.sort(drawn[order[: max(round(share * len(drawn)), int(first.sum()))]])
+
+
+def find_spare_cells(data: Any, view: str) -> Array:
+    """Positions of the samples that have a view and another one."""
+    has = data.observed[:, data.names.index(view)]
+    return np.flatnonzero(has & (data.observed.sum(axis=1) > 1))
+
+
+def draw_presence(data: TaskData, view: str, share: float, seed: Sequence[int]) -> Array:
+    """Which cells stay (n, V) when a share of those who have a view and another one keep it.
+
+    Labels have no say, as samples that are held out lose it too.
+    """
+    drawn = make_generator(seed).permutation(data.order)
+    drawn = drawn[np.isin(drawn, find_spare_cells(data.data, view))]
+    keep = np.ones_like(data.data.observed)
+    keep[drawn[round(share * len(drawn)) :], data.data.names.index(view)] = False
+    return keep
 
 
 def draw_kept_cells(data: TaskData, mechanism: _Mechanism, rate: float, seed: int, repeat: int) -> Array:

@@ -1,15 +1,19 @@
 """A comparison under way: a folder with the data, the design and a record of every trial that was done.
 
-A trial is one of two things: learn from some samples and judge on others, or hide some cells and complete
-them.  Whether what a record says can have come of its trial is checked by names, types, lengths and ranges.
+A trial is one of three things: learn from some samples and judge on others, hide some cells and complete
+them, or, of very many samples, learn from nearly all.  Whether what a record says can have come of its
+trial is checked by names, types, lengths and ranges.
 
-Of very many samples methods are compared on some; which are drawn follows from the data and the seed.
+Very many samples: methods are compared on some of them, and the leading ones learn from nearly all.
+
+Which samples are drawn follows from the data and the seed.  What a leading method is judged on when it has
+learned from nearly all are samples that had no say in which methods lead.
 """
 
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import median
@@ -20,20 +24,36 @@ import numpy as np
 from absentia.core import Array
 from absentia.experiment.comparison._data import DATA_FILE, TaskData, load_data
 from absentia.experiment.comparison._design import (
+    _VERSION,
     DESIGN_FILE,
     Design,
     Expansion,
     _shown,
     count_folds,
     draw_kept_cells,
+    draw_presence,
     draw_training_part,
     hash_arrays,
     load_design,
     make_plan,
 )
 from absentia.experiment.comparison._recommendation import write_script
-from absentia.experiment.comparison._summary import ComparisonSummary, costs_of, weigh_patterns
-from absentia.experiment.engine import FolderError, Pool, Record, Records, Run, Trial, run
+from absentia.experiment.comparison._summary import (
+    ComparisonSummary,
+    costs_of,
+    describe_order,
+    weigh_patterns,
+)
+from absentia.experiment.engine import (
+    FolderError,
+    Pool,
+    Record,
+    Records,
+    Run,
+    Trial,
+    declared_versions,
+    run,
+)
 from absentia.experiment.pattern_mix import MixScores, PatternMix
 from absentia.experiment.results import ComparisonResults
 from absentia.files import FileError, one_line
@@ -90,6 +110,8 @@ def perform_trial(key: Mapping[str, Any], data: TaskData) -> dict[str, Any]:
         data = data.replace(data.data.hide(_kept(key, data)))
     elif key["kind"] == "train":
         train = draw_training_part(data, train, key["share"], [key["seed"], key["repeat"], key["fold"]])
+    elif key["kind"] == "presence":
+        data = _with_fewer_present(key, data, train)
     return learn_and_score(key, data, train, test)
 
 
@@ -144,6 +166,14 @@ def _kept(key: Mapping[str, Any], data: TaskData) -> Array:
     return draw_kept_cells(data, key["mechanism"], key["rate"], key["seed"], key["repeat"])
 
 
+def _with_fewer_present(key: Mapping[str, Any], data: TaskData, train: Array) -> TaskData:
+    """The data with a view that fewer samples have; without it where no training sample has it."""
+    keep = draw_presence(data, key["view"], key["share"], [key["seed"], key["repeat"]])
+    fewer, names = data.data.hide(keep), data.data.names
+    left = fewer.observed[train, names.index(key["view"])].any()
+    return data.replace(fewer if left else fewer.select([name for name in names if name != key["view"]]))
+
+
 def _complete(key: Mapping[str, Any], data: TaskData) -> dict[str, Any]:
     kernels = data.kernels
     part = kernels.hide(_kept(key, data))
@@ -172,9 +202,10 @@ class RecordChecker:
         if key["kind"] == "views":
             _check_scores(self.data.task, result.get("nothing"), "nothing")
         elif key["kind"] == "train":
-            n = result.get("n_train")
-            if type(n) is not int or not 0 < n < len(self.data.data):
-                raise ValueError(f"n_train is {_shown(n)}; a number of samples is wanted")
+            _check_count(result.get("n_train"), "n_train", len(self.data.data) - 1)
+        elif key["kind"] == "full":
+            for name in ("n_train", "n_test"):
+                _check_count(result.get(name), name, key["samples"])
         elif key["kind"] == "predict":
             self._check_predictions(key, result)
         elif key["kind"] == "complete":
@@ -213,6 +244,11 @@ def _check_scores(task: Task, scores: Any, where: str) -> None:
             )
 
 
+def _check_count(value: Any, name: str, most: int) -> None:
+    if type(value) is not int or not 0 < value <= most:
+        raise ValueError(f"{name} is {_shown(value)}; a number of samples is wanted")
+
+
 def _is_number(value: Any) -> bool:
     return type(value) in (int, float) and abs(value) <= _LARGEST
 
@@ -229,8 +265,11 @@ def _numbers(value: Any, shape: tuple[int, ...]) -> Array | None:
 
 # -------------------------------------------------------------------------------------- very many samples
 
-#: Of more samples, so many are drawn to compare on.
+#: Of more samples, so many are drawn to compare on; at most so many are held out of fits to the others.
 MAX_COMPARED = 10_000
+_TEST_SHARE = 0.2
+_N_FINALISTS = 3
+FULL_FIT_SECONDS = 600.0  # CPU seconds that such a fit may take
 
 
 def _draw(data: TaskData, most: int, seed: int) -> Array:
@@ -254,10 +293,100 @@ def draw_compared(data: TaskData, most: int | None, seed: int) -> tuple[TaskData
     return replace(some, data=some.data.to_memory()) if getattr(some.data, "chunked", False) else some, data
 
 
+def choose_finalists(results: ComparisonResults) -> tuple[str, ...]:
+    """The method that is recommended, and those of the best mean scores beside it."""
+    measured = [row.method for row in results.rows if row.scores]  # the best first
+    first = [results.recommendation.recommended] if measured else []
+    return tuple(dict.fromkeys([*first, *measured]))[:_N_FINALISTS]
+
+
+@dataclass(frozen=True, eq=False)
+class FullFit:
+    """Does trials of kind "full": learn from nearly all samples `whole`, be judged on some of the others.
+
+    Those on which methods were compared, `compared` of them by the `seed`, are all learned from.
+    """
+
+    whole: TaskData
+    compared: int
+    seed: int
+
+    @cached_property
+    def split(self) -> tuple[Array, Array]:
+        """Positions that are learned from, and that are judged on."""
+        n = len(self.whole.data)
+        others = np.setdiff1d(np.arange(n), _draw(self.whole, self.compared, self.seed))
+        share = min(MAX_COMPARED, _TEST_SHARE * n) / len(others)
+        test = draw_training_part(self.whole, others, min(share, 1.0), [self.seed, 1])
+        return np.setdiff1d(np.arange(n), test), test
+
+    def __call__(self, key: Mapping[str, Any]) -> dict[str, Any]:
+        train, test = self.split
+        return learn_and_score(key, self.whole, train, test) | {"n_train": len(train), "n_test": len(test)}
+
+
+def make_full_trials(data: TaskData, design: Design) -> list[Trial]:
+    """A fit of each finalist to nearly all of the samples that there are."""
+    plans = [make_plan(method, data, design.seed) for method in design.finalists]
+    return [
+        Trial(
+            {
+                "kind": "full",
+                "data": data.hash,
+                "samples": design.n_samples,
+                "method": plan.name,
+                "parameters": plan.parameters,
+                "version": declared_versions(*plan.classes, comparison=_VERSION),
+                "seed": design.seed,
+            }
+        )
+        for plan in plans
+    ]
+
+
+def describe_size(
+    design: Design, n_compared: int, records: Iterable[Record], metric: Metric, order: Sequence[str]
+) -> tuple[str, ...]:
+    """What is said of a comparison on some of the samples: the rule, the order, and fits to the others."""
+    if not design.n_samples:
+        return ()
+    drawn = (
+        f"{design.n_samples:,} samples: methods were compared on {n_compared:,} of them, drawn by "
+        "class where there are classes."
+    )
+    found = {record.trial["method"]: record for record in records}
+    done = [record for record in found.values() if record.done]
+    lines = [drawn, *order]
+    if done:
+        sizes = done[0].result
+        score: Callable[[Record], float] = lambda r: r.result["scores"].get(metric.name) or np.nan  # noqa: E731
+        done.sort(key=score, reverse=metric.higher)
+        scores = ", ".join(f"{r.trial['method']} {metric.format(score(r))}" for r in done)
+        lines.append(
+            f"Fitted once to {sizes['n_train']:,} samples and judged on {sizes['n_test']:,} others that "
+            f"had no say in the choice of methods, {metric.name}: {scores}."
+        )
+    lines += [
+        f"{name} was not fitted to nearly all samples: {record.error}"
+        for name, record in found.items()
+        if not record.done
+    ]
+    return tuple(lines)
+
+
 _MAX_SECONDS = 20.0  # CPU seconds that the repeats of a method may take, where slow ones are thinned out
 _FIRST_FIT_SECONDS = 60.0  # CPU seconds that its first fit may take
 _MAX_GROUPS = 30  # each of which is a fold
 _MIN_DRAWS = 3  # times that cells are hidden for a completer at least: one says nothing of chance
+#: What a trial is, whatever the data and the version: two that agree in it are the same question.
+_SAME_TRIAL = ("kind", "method", "repeat", "fold", "views", "rate", "mechanism", "share", "view")
+_CHANGED = {
+    "data": "the data, or what classes are decided by, are others",
+    "seed": "the seed is another",
+    "version": "the method is another version",
+    "parameters": "the parameters are others",
+    "split": "the folds are others",
+}
 
 
 class Study:
@@ -318,6 +447,21 @@ class Study:
         """What is to be run: no record yet, or (`retry`) it failed, or more is allowed now."""
         return self.records.outstanding(self.trials, self.design.limits, retry)
 
+    def describe_outstanding(self, left: Sequence[Trial]) -> str:
+        """One line: how many trials are there, and how many are run (`left`), and why."""
+        n, reused = len(self.trials), len(self.trials) - len(left)
+        words = f"{n} trials: {reused} are there already, {len(left)} to run"
+        own = self.records.of(left)
+        others = self.records.others(trial.hash for trial in self.trials) if left else ()
+        before = {_same_trial(record.trial): record for record in others}
+        why = Counter(_why(trial, own.get(trial.hash), before) for trial in left)
+        reasons = [
+            f"{count} because {reason}" if reason != "new" else f"{count} new"
+            for reason, count in why.items()
+        ]
+        needed = reasons and (reused or set(why) - {"new"})
+        return f"{words} ({', '.join(reasons)})" if needed else words
+
     def run(
         self,
         trials: Sequence[Trial],
@@ -360,6 +504,19 @@ class Study:
         self.__dict__.pop("trials", None)
         self.save()
 
+    def fit_finalists(self, pool: Pool, tell: Any = lambda record: None) -> None:
+        """Of very many samples: methods that lead on some learn from fewer, and from nearly all."""
+        if self.whole is None or self.data.kind == "completion":
+            return
+        self.design = replace(self.design, finalists=choose_finalists(self.results()))
+        self.__dict__.pop("trials", None)
+        self.save()
+        self.run(self.outstanding(), pool, tell)
+        full = make_full_trials(self.data, self.design)
+        limits = replace(self.design.limits, seconds=self.design.time_limit or FULL_FIT_SECONDS)
+        fit = FullFit(self.whole, len(self.data.data), self.design.seed)
+        run(self.records.outstanding(full, limits), Run(self.records, fit, limits, tell), Pool(1))
+
     def measured_seconds(self) -> dict[str, float]:
         """Median of the CPU seconds that fits of a method have taken, of those that are recorded."""
         by_method: dict[str, list[Record]] = {}
@@ -374,6 +531,8 @@ class Study:
         """What the records that are there say."""
         found = self.records.of(self.trials)
         summary = self._summarise(found)
+        full = self.records.of(make_full_trials(self.data, self.design)).values()
+        order = describe_order(summary) if self.data.kind != "completion" else []
         results = summary.results()
         recommendation = results.recommendation
         if summary.evidence.measured:
@@ -383,6 +542,7 @@ class Study:
         return replace(
             results,
             recommendation=recommendation,
+            at_size=describe_size(self.design, len(self.data.data), full, self.metric, order),
             done=len(found),
             wanted=len(self.trials),
             warnings=(*self.design.remarks, *_failed_parts(found.values())),
@@ -411,11 +571,27 @@ class Study:
 
 def _failed_parts(records: Iterable[Record]) -> Iterator[str]:
     """Failures that no row of the table counts."""
-    parts = {"views": "of what views are worth", "rates": "of the curves", "train": "of the learning curve"}
+    parts = {"views": "of what views are worth", "rates": "of the curves"}
+    parts |= dict.fromkeys(("train", "presence"), "of the learning curve")
     for kind, words in parts.items():
         failed = [record for record in records if record.trial["kind"] == kind and not record.done]
         if failed:
             yield f"{len(failed)} fits {words} failed, e.g. {failed[0].error}"
+
+
+def _same_trial(key: Mapping[str, Any]) -> str:
+    return repr([key.get(name) for name in _SAME_TRIAL])
+
+
+def _why(trial: Trial, own: Record | None, before: Mapping[str, Record]) -> str:
+    """Why a trial is run, in words."""
+    if own is not None:
+        return "more time or memory is allowed" if own.status in ("time", "memory") else "they failed"
+    other = before.get(_same_trial(trial.key))
+    if other is None:
+        return "new"
+    changed = [name for name in _CHANGED if other.trial.get(name) != trial.key.get(name)]
+    return _CHANGED[changed[0]] if changed else "new"
 
 
 def _thin_design(data: TaskData, design: Design, firsts: Mapping[str, Record]) -> Design:

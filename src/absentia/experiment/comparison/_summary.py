@@ -15,7 +15,7 @@ import numpy as np
 from absentia.core import Array
 from absentia.data import name_pattern, statistics
 from absentia.experiment.comparison._data import TaskData
-from absentia.experiment.comparison._design import Design, count_folds, curve_methods
+from absentia.experiment.comparison._design import Design, count_folds, curve_methods, find_spare_cells
 from absentia.experiment.comparison._recommendation import (
     PRIORS,
     Evidence,
@@ -24,7 +24,15 @@ from absentia.experiment.comparison._recommendation import (
     write_command,
 )
 from absentia.experiment.engine import Record
-from absentia.experiment.learning_curve import LearningCurve, ScoreContext, average_folds, make_sample_curve
+from absentia.experiment.learning_curve import (
+    LearningCurve,
+    ScoreContext,
+    ViewCurve,
+    average_folds,
+    describe_lead,
+    make_sample_curve,
+    make_view_curve,
+)
 from absentia.experiment.pattern_mix import HeldOutSamples, MixScores, PatternMix, count_patterns, weigh_mix
 from absentia.experiment.results import (
     ComparisonResults,
@@ -218,7 +226,7 @@ class ComparisonSummary:
             views=worth,
             views_with=self.simplest if worth else "",
             curves=list(_make_curves(self)),
-            learning_curve=_make_learning_curve(self) if self.design.learning_curve else None,
+            learning_curve=_make_learning_curve(self) if curve_methods(self.data, self.design) else None,
             classes=[str(name) for name in self.data.classes],
             confusion=_count_confusions(self),
             done=len(self.records),
@@ -361,24 +369,57 @@ def _make_curves(summary: ComparisonSummary) -> Iterator[CurvePoint]:
 
 
 def _make_learning_curve(summary: ComparisonSummary) -> LearningCurve:
-    """Scores by how many samples are learned from."""
-    context = ScoreContext(summary.metric, len(summary.data.data), summary.share, summary.equivalence)
-    methods = curve_methods(summary.data, summary.design)
+    """Scores by how many samples are learned from, and by how many have a view; all are there already."""
+    data, design = summary.data, summary.design
+    n = len(data.data)
+    context = ScoreContext(summary.metric, n, summary.share, summary.equivalence)
+    methods = curve_methods(data, design)
     samples = [make_sample_curve(method, _scores_by_size(summary, method), context) for method in methods]
-    return LearningCurve(summary.metric, tuple(samples))
+    views: list[ViewCurve] = []
+    for v, view in enumerate(data.data.names if design.learning_curve else ()):
+        have, spare = int(data.data.observed[:, v].sum()), len(find_spare_cells(data.data, view))
+        counts = {
+            have - spare + float(round(some[0].trial["share"] * spare)): _scores_by_fold(
+                some, summary.metric.name
+            )
+            for some in _group_by_share([r for r in summary.of_kind("presence") if r.trial["view"] == view])
+        }
+        counts[float(have)] = summary.folds(methods[0], summary.metric)
+        views.append(make_view_curve(view, _drop_empty(counts), n - have, context))
+    return LearningCurve(summary.metric, tuple(samples), tuple(views))
 
 
 def _scores_by_size(summary: ComparisonSummary, method: str) -> dict[float, _Folds]:
     """Scores by repeat and fold, by how many samples were learned from."""
     parts = [r for r in summary.of_kind("train") if r.trial["method"] == method]
-    sizes = {}
-    for share in sorted({record.trial["share"] for record in parts}):
-        some = [record for record in parts if record.trial["share"] == share]
-        n = float(np.mean([record.result["n_train"] for record in some]))
-        sizes[n] = _scores_by_fold(some, summary.metric.name)
+    sizes = {
+        float(np.mean([r.result["n_train"] for r in some])): _scores_by_fold(some, summary.metric.name)
+        for some in _group_by_share(parts)
+    }
     n, n_folds = len(summary.data.data), count_folds(summary.data, summary.design)
-    sizes[n * (1 - 1 / n_folds)] = summary.folds(method, summary.metric)
-    return {n: folds for n, folds in sizes.items() if folds}
+    return _drop_empty({**sizes, n * (1 - 1 / n_folds): summary.folds(method, summary.metric)})
+
+
+def describe_order(summary: ComparisonSummary) -> list[str]:
+    """Whether the first of the finalists would stay ahead of the others with all samples that there are."""
+    first, *others = summary.design.finalists or ("",)
+    context = ScoreContext(summary.metric, len(summary.data.data), summary.share, summary.equivalence)
+    curve = _scores_by_size(summary, first)
+    return [
+        describe_lead(
+            (first, curve), (other, _scores_by_size(summary, other)), context, summary.design.n_samples
+        )
+        for other in others
+    ]
+
+
+def _group_by_share(records: Sequence[Record]) -> list[list[Record]]:
+    shares = sorted({record.trial["share"] for record in records})
+    return [[record for record in records if record.trial["share"] == share] for share in shares]
+
+
+def _drop_empty(scores: dict[float, _Folds]) -> dict[float, _Folds]:
+    return {n: folds for n, folds in scores.items() if folds}
 
 
 # --------------------------------------------------------------------------------------------- classes
@@ -426,8 +467,6 @@ def _make_facts(summary: ComparisonSummary) -> dict[str, str]:
         "data": f"{len(data)} samples, {data.n_views} views of {form}, content {summary.data.hash}",
         "seed": str(design.seed),
     }
-    if design.n_samples:
-        facts["drawn"] = f"{len(data):,} of {design.n_samples:,} samples, by class where there are classes"
     if summary.data.has_features:
         facts["kernels"] = repr(summary.data.kernel)
     if kind == "completion":
