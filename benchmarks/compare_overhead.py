@@ -64,7 +64,7 @@ class Tiny:
     """A trial that does nothing; what workers import for a real one comes along."""
 
     def __init__(self, folder: str) -> None:
-        from absentia.experiment.comparison._trial import TrialPerformer
+        from absentia.experiment.comparison._study import TrialPerformer
 
         self.kind = TrialPerformer
 

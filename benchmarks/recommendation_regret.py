@@ -41,7 +41,7 @@ def judge(task, prior, keep):
         data = make_task_data(views[train], y[train])
         study = Study(data, Design(METHODS, repeats=1, cv=5, repeats_of_views=0), folder)
         study.save()
-        if study.outstanding().todo:  # processes take longer to begin than all the rest
+        if study.outstanding():  # processes take longer to begin than all the rest
             study.run(study.trials, Pool(1))
         scores = read_scores(folder / "other half.json", data, views[test], y[test])
         PRIORS[TABLE] = prior

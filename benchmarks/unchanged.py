@@ -17,7 +17,7 @@ import numpy as np
 
 import absentia as ab
 from absentia import KernelViews, ViewKernels, datasets, missingness
-from absentia.papers._mic import fit_mic
+from absentia.papers.protocols._cvkt import fit_mic
 
 SAME = 1e-10
 

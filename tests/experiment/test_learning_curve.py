@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from absentia.experiment.learning_curve import (
-    Judged,
     LearningCurve,
+    ScoreContext,
     _fit_power_law,
     make_sample_curve,
     make_view_curve,
@@ -19,7 +19,7 @@ KEYS = [(repeat, fold) for repeat in range(3) for fold in range(5)]
 
 
 def judged(metric=ACCURACY, n=200, equivalence=0.01):
-    return Judged(metric, n, 0.25, equivalence)
+    return ScoreContext(metric, n, 0.25, equivalence)
 
 
 def folds_of(values, noise=0.0, seed=0):
@@ -114,7 +114,7 @@ def test_too_little_is_said_to_be_too_little():
 def test_a_loss_is_an_accuracy_upside_down():
     losses = {n: 1 - x for n, x in power_law(0.9, 2.0, 0.5).items()}
     curve = make_sample_curve("auto", folds_of(losses, 0.01), judged(LOG_LOSS))
-    other = make_sample_curve("auto", folds_of({n: -x for n, x in losses.items()}, -0.01), Judged(
+    other = make_sample_curve("auto", folds_of({n: -x for n, x in losses.items()}, -0.01), ScoreContext(
         LOG_LOSS._replace(higher=True), 200, 0.25, 0.01
     ))  # fmt: skip
     assert curve.gain == pytest.approx(other.gain, abs=1e-3)  # but for the best there is

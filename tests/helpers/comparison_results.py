@@ -145,7 +145,7 @@ def recommendation_of(rows, simplest):
 
 def make_findings(
     n=300, n_views=4, n_methods=8, task="classes", seed=0, failures=False, n_classes=4,
-    completion=True, names=None, methods=None, **changes,
+    names=None, methods=None, **changes,
 ):  # fmt: skip
     """Findings with everything in them; `changes` are fields to replace."""
     rng = np.random.default_rng(seed)
@@ -172,11 +172,6 @@ def make_findings(
     ]  # fmt: skip
     if failures:
         rows = [*rows[:-1], *failing(rows[-1])]
-    inner = None
-    if completion and task != "completion":
-        inner = make_findings(
-            n, n_views, min(n_methods, 6), "completion", seed + 1, names=names, completion=False
-        )
     values = {
         "title": "Subtypes of a made-up cohort",
         "task": task,
@@ -194,7 +189,6 @@ def make_findings(
         "curves": curves,
         "classes": classes,
         "confusion": counts if classes else {},
-        "completion": inner,
         "done": 500,
         "wanted": 500,
         "facts": {

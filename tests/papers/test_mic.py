@@ -5,8 +5,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia import Views, datasets, missingness
-from absentia.papers import _mic as module
-from absentia.papers._mic import fit_mic
+from absentia.papers.protocols import _cvkt as module
+from absentia.papers.protocols._cvkt import fit_mic
 from reference import mic as reference
 
 

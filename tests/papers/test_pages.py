@@ -10,7 +10,6 @@ import pytest
 from absentia.experiment.engine import Record
 from absentia.files import FileError
 from absentia.papers import (
-    _charts,
     _pages,
     chart_svg,
     describe_versions,
@@ -280,7 +279,7 @@ def test_long_names_of_methods_stay_inside_the_picture(tmp_path):
 
 
 def test_a_method_has_one_colour_and_its_variants_have_dashes():
-    looks = _charts._line_classes(
+    looks = _pages._line_classes(
         ["CVKT", "MKC", "CVKT, ridge", "C-AMKL", "C-AMKL as printed", "average kernel"]
     )
     assert looks == {
@@ -288,6 +287,6 @@ def test_a_method_has_one_colour_and_its_variants_have_dashes():
         **{"C-AMKL": "c2 d0", "C-AMKL as printed": "c2 d1", "average kernel": "c3 d0"},
     }
     for one in list_experiments().values():
-        looks = _charts._line_classes([column.name for column in one.columns])
+        looks = _pages._line_classes([column.name for column in one.columns])
         if one.chart:
             assert len(set(looks.values())) == len(looks), one.name

@@ -2,9 +2,7 @@ import numpy as np
 import pytest
 
 from absentia import statistics
-from absentia.papers import Experiment
-from absentia.papers._experiment import MethodColumn
-from absentia.papers._summary import _observe_statistic
+from absentia.papers import Experiment, MethodColumn, summarise
 
 COLUMNS = (
     MethodColumn("ours", "A", beside="A"),
@@ -26,6 +24,14 @@ def record(method, right=None, scores=None, data="one", missing=10, repeat=0):
     return {"trial": key, "result": {"right": right or {}, "scores": scores or {}}}
 
 
+def observe(experiment, records):
+    """What a summary says was observed, of trials that were done."""
+    done = {"status": "done", "error": "", "cost": {}}
+    return summarise(
+        experiment, [{**one, "trial": {**one["trial"], "version": "1"}, **done} for one in records]
+    ).observed
+
+
 def values(found, measure):
     return {(one.row, one.column): one.value for one in found if one.measure == measure}
 
@@ -35,7 +41,7 @@ def test_every_other_column_is_held_against_the_first_view_by_view():
         record("A", {"x": "1111111111", "y": "1111100000"}),
         record("B", {"x": "0000000001", "y": "1111100000"}),
     ]
-    found = _observe_statistic(experiment("mcnemar"), records)
+    found = observe(experiment("mcnemar"), records)
     own, other = np.ones(10, dtype=bool), np.array([False] * 9 + [True])
     p = statistics.mcnemar(own, other).p
     assert p == pytest.approx(2 * 0.5**9)
@@ -50,13 +56,13 @@ def test_all_levels_together_have_a_row_and_repeats_are_not_mixed():
         for missing, repeat in ((10, 0), (20, 0), (10, 1))
         for method, right in (("A", "11111111"), ("B", "00000000" if repeat else "11111111"))
     ]
-    found = [one for one in _observe_statistic(experiment("mcnemar"), records) if one.measure == "p-value"]
+    found = [one for one in observe(experiment("mcnemar"), records) if one.measure == "p-value"]
     assert [one.repeat for one in found if one.row == "all"] == [0, 0, 1]
     assert [one.value for one in found if one.row == "10 %"] == [1.0, pytest.approx(2 * 0.5**8)]
 
 
 def test_without_answers_of_the_first_there_is_nothing_to_say():
-    assert _observe_statistic(experiment("mcnemar"), [record("B", {"x": "11"})]) == []
+    assert observe(experiment("mcnemar"), [record("B", {"x": "11"})]) == []
 
 
 def ranked_records():
@@ -70,7 +76,7 @@ def ranked_records():
 
 
 def test_ranks_over_data_sets_and_for_accuracy_over_views_too():
-    found = _observe_statistic(experiment("friedman-nemenyi"), list(ranked_records()))
+    found = observe(experiment("friedman-nemenyi"), list(ranked_records()))
     ranks = values(found, "mean rank")
     assert ranks["CA", "ours"] == pytest.approx(4 / 3)
     assert ranks["CA", "c"] == 3.0
@@ -87,14 +93,14 @@ def test_ranks_over_data_sets_and_for_accuracy_over_views_too():
 def test_a_repeat_that_some_methods_lack_is_not_ranked():
     """Means over other masks for one method than for another would not be held against each other."""
     records = list(ranked_records())
-    once = _observe_statistic(experiment("friedman-nemenyi"), records)
+    once = observe(experiment("friedman-nemenyi"), records)
     far = {"CA": {"x": 100.0, "y": 100.0}, "accuracy": {"x": -100.0, "y": -100.0}}
     again = [record("A", scores=far, data=data, missing=10, repeat=1) for data in ("one", "two")]
-    assert _observe_statistic(experiment("friedman-nemenyi"), records + again) == once
+    assert observe(experiment("friedman-nemenyi"), records + again) == once
 
 
 def test_told_apart_is_a_difference_above_the_critical_one():
-    apart = values(_observe_statistic(experiment("friedman-nemenyi"), list(ranked_records())), "told apart")
+    apart = values(observe(experiment("friedman-nemenyi"), list(ranked_records())), "told apart")
     assert apart["accuracy, alpha 0.05", "c"] == 1.0
     assert apart["accuracy, alpha 0.05", "b"] == 0.0
     assert apart["CA, alpha 0.05", "c"] == 0.0
@@ -121,7 +127,7 @@ def test_the_papers_table_8_follows_from_its_tables_4_and_5():
                 key = {"data": data, "missing": missing, "method": column.method, "repeat": 0}
                 key["parameters"] = column.parameters_in({"data": data, "missing": missing})
                 records.append({"trial": key, "result": {"scores": scores}})
-    found = _observe_statistic(eight, records)
+    found = observe(eight, records)
     for measure in ("rank difference", "critical difference", "told apart"):
         beside = {column.name: column.beside for column in eight.columns}
         own = values(found, measure)

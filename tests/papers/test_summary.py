@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from absentia.papers import Cell, Measure, add_counts, describe_counts, summarise
-from absentia.papers._experiment import Published
+from absentia.papers import Cell, Measure, PublishedNumber, add_counts, describe_counts, summarise
 from absentia.papers._summary import TableRow, _is_like, _judge, _mark
 from helpers.small_experiment import TEXT, VALUES, experiment, records
 
@@ -69,7 +68,7 @@ def test_agreement_is_to_the_last_digit_or_within_two_joint_standard_errors(
     tmp_path, mean, error, text, better, repeats, verdict
 ):
     value, _, spread = text.partition("±")
-    published = Published(text, float(value), float(spread) if spread else None)
+    published = PublishedNumber(text, float(value), float(spread) if spread else None)
     values = mean + error * np.sqrt(5) * np.array([-1.0, -0.5, 0.0, 0.5, 1.0]) / np.sqrt(0.625)
     column = experiment(tmp_path).columns[0]
     cell = Cell(column, {repeat: [value] for repeat, value in enumerate(values)}, published)
@@ -81,7 +80,7 @@ def test_agreement_is_to_the_last_digit_or_within_two_joint_standard_errors(
 def test_a_printed_spread_over_views_is_none_over_repeats(tmp_path):
     column = experiment(tmp_path).columns[0]
     values = {repeat: [0.2 + 0.01 * repeat] for repeat in range(5)}
-    cell = Cell(column, values, Published("0.14±0.04", 0.14, 0.04))
+    cell = Cell(column, values, PublishedNumber("0.14±0.04", 0.14, 0.04))
     small = replace(experiment(tmp_path), published_repeats=1)
     assert _judge(cell, "lower", small) == "agrees"
     assert _judge(cell, "lower", replace(small, published_spread="views")) == "worse here"

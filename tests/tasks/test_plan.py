@@ -6,7 +6,6 @@ from sklearn.exceptions import NotFittedError
 
 from absentia import AbsentClassifier, PerLabel, ViewKernels, Views
 from absentia.experiment.comparison import fit_to_all, make_task_data, predict_samples
-from absentia.experiment.comparison._design import make_plan
 from absentia.methods.completion import CVKT
 from absentia.tasks import TASKS as ALL
 from absentia.tasks import Plan, take_samples
@@ -14,6 +13,10 @@ from helpers.comparison_problems import METHODS, made_data
 from helpers.digit_samples import digit_views
 
 TASKS = list(ALL)
+
+
+def make_plan(method, problem, seed=0):
+    return problem.task.plan(method, problem.data, problem.kernel, seed=seed)
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -81,7 +81,7 @@ def test_kinds_follow_from_what_an_estimator_is():
     assert _tools.kinds(NearestMean()) == [*EVERY, "probabilities"]
     assert _tools.kinds(MMAFClassifier()) == [*EVERY, "probabilities", "iterative"]
     for machine in (MKLClassifier(), AverageKernelSVC()):
-        assert _tools.kinds(machine) == [*EVERY, "probabilities", "iterative", "machine"]
+        assert _tools.kinds(machine) == [*EVERY, "probabilities", "iterative"]
     assert _tools.kinds(MKLRegressor()) == ["learner", "weighted", "regressor"]
     assert _tools.kinds(AbsentSurvival()) == ["learner", "survival"]
 

@@ -127,8 +127,7 @@ class Comparison:
         ----------
         new : Views, KernelViews, dict of tables, DataFrame, or mapping of patterns to shares
             New samples, whose patterns are counted; or shares, ``{"mrna+mirna": 0.7, "mrna": 0.3}``, a
-            pattern being its views' names joined by +; or a table of pattern and share, or of share and
-            a column of 0 and 1 for each view.
+            pattern being its views' names joined by +; or a table of pattern and share.
 
         Returns
         -------
@@ -307,7 +306,7 @@ def _open_folder(folder: Any, data: TaskData, design: Design) -> Comparison:
 def _run(study: Study, pool: Pool, tell: Callable[[Any], None], verbose: bool, thin: bool) -> None:
     """Time methods if slow ones are to be thinned out, then do all that is left."""
     for timing in (True, False) if thin else (False,):
-        todo = study.untimed() if timing else study.outstanding().todo
+        todo = study.untimed() if timing else study.outstanding()
         run = study.time_methods if timing else partial(study.run, todo)
         if not verbose:
             run(pool, tell)
@@ -321,9 +320,9 @@ def _run(study: Study, pool: Pool, tell: Callable[[Any], None], verbose: bool, t
 
 
 def make_design(data: TaskData, methods: str | Iterable[str], **given: Any) -> Design:
-    """A design for the data: which methods are tried, and which completers beside them."""
-    names, left_out, completers = choose_methods(data, methods)
-    return Design(names, left_out=left_out, completers=completers, **given)
+    """A design for the data: which methods are tried."""
+    names, left_out = choose_methods(data, methods)
+    return Design(names, left_out=left_out, **given)
 
 
 def open_comparison(folder: str | os.PathLike[str]) -> Comparison:

@@ -130,6 +130,23 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
+class Limits:
+    """CPU seconds and bytes that a fit may take; None is any number of them."""
+
+    seconds: float | None = None
+    memory: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("time_limit", self.seconds), ("memory_limit", self.memory)):
+            if value is not None and not 0 < value < math.inf:
+                raise ValueError(f"{name} is a positive number or None, not {value!r}")
+
+    def as_cost(self) -> dict[str, float | None]:
+        """As they stand in a record beside what a fit took."""
+        return {"time_limit": self.seconds, "memory_limit": self.memory}
+
+
+@dataclass(frozen=True)
 class Record:
     """What came of a trial; `error` is one sentence where it failed, `cost` seconds and megabytes."""
 
@@ -147,6 +164,13 @@ class Record:
     @property
     def hash(self) -> str:
         return Trial(self.trial).hash
+
+    def is_left(self, limits: Limits, retry: bool) -> bool:
+        """Whether its trial is to be run again: it failed (`retry`), or hit a limit that is higher now."""
+        allowed = {"time": limits.seconds, "memory": limits.memory}.get(self.status)
+        before = self.cost.get(f"{self.status}_limit")
+        more = before is not None and (allowed is None or allowed > before)
+        return not self.done and (retry or more)
 
 
 class Records:
@@ -184,13 +208,15 @@ class Records:
             path.unlink(missing_ok=True)
         return write_atomically(path, lambda file: file.write(content))
 
-    def read(self, hash: str) -> Record | None:
-        """The record of that hash; None if there is none, or what is there is not its record."""
+    def read(self, hash: str, check: bool = True) -> Record | None:
+        """The record of that hash; None if there is none, or (`check`) it cannot have come of its trial."""
         path = self.path(hash)
         try:
             record = _make_record(_read_json(path))
             if record.hash != hash:
                 raise ValueError("it is of another trial")
+            if check:
+                self.check(record)
             return record
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -198,23 +224,24 @@ class Records:
             self.damaged.setdefault(path, one_line(error))
             return None
 
-    def _read_checked(self, hash: str) -> Record | None:
-        """The same of a trial that is asked for, if it can have come of it."""
-        record = self.read(hash)
-        try:
-            if record is not None:
-                self.check(record)
-            return record
-        except ValueError as error:
-            self.damaged.setdefault(self.path(hash), one_line(error))
-            return None
-
     def of(self, trials: Iterable[Trial]) -> dict[str, Record]:
         """Those of these trials that there are, by hash."""
         there = self.hashes()
         wanted = (trial.hash for trial in trials)
-        found = ((hash, self._read_checked(hash)) for hash in wanted if hash in there)
+        found = ((hash, self.read(hash)) for hash in wanted if hash in there)
         return {hash: record for hash, record in found if record is not None}
+
+    def outstanding(self, trials: Sequence[Trial], limits: Limits, retry: bool = False) -> list[Trial]:
+        """Those that have no record, or (`retry`) one that failed, or are allowed more than before."""
+        there = self.of(trials)
+        return [t for t in trials if (own := there.get(t.hash)) is None or own.is_left(limits, retry)]
+
+    def others(self, known: Iterable[str]) -> Iterator[Record]:
+        """Records that are not of these hashes: of other data, parameters, versions."""
+        for hash in sorted(self.hashes() - set(known)):
+            record = self.read(hash, check=False)
+            if record is not None:
+                yield record
 
     def hashes(self) -> set[str]:
         """Of the files that there are, whatever they hold."""
@@ -223,13 +250,6 @@ class Records:
         except (FileNotFoundError, NotADirectoryError):
             return set()
         return {found[1] for found in map(_NAME.fullmatch, names) if found}
-
-    def others(self, known: Iterable[str]) -> Iterator[Record]:
-        """Records that are not of these hashes: of other data, parameters, versions."""
-        for hash in sorted(self.hashes() - set(known)):
-            record = self.read(hash)
-            if record is not None:
-                yield record
 
 
 def _read_json(path: Path) -> Any:
@@ -275,23 +295,6 @@ _MAX_SECONDS = 1e9  # seconds that clocks can be set to
 
 class _OutOfTime(BaseException):
     """Raised inside a fit; no part of a fit that goes on after errors catches it."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """CPU seconds and bytes that a fit may take; None is any number of them."""
-
-    seconds: float | None = None
-    memory: int | None = None
-
-    def __post_init__(self) -> None:
-        for name, value in (("time_limit", self.seconds), ("memory_limit", self.memory)):
-            if value is not None and not 0 < value < math.inf:
-                raise ValueError(f"{name} is a positive number or None, not {value!r}")
-
-    def as_cost(self) -> dict[str, float | None]:
-        """As they stand in a record beside what a fit took."""
-        return {"time_limit": self.seconds, "memory_limit": self.memory}
 
 
 @contextmanager

@@ -136,7 +136,7 @@ class LearningCurve:
         return pd.DataFrame(cells, columns=["of", "method", "n", "score", "low", "high", "measured"])
 
 
-class Judged(NamedTuple):
+class ScoreContext(NamedTuple):
     """What curves are judged by: all samples, test over training samples, what is practically nil."""
 
     metric: Metric
@@ -158,53 +158,53 @@ class Judged(NamedTuple):
 # ---------------------------------------------------------------------------------------------- samples
 
 
-def make_sample_curve(method: str, sizes: Mapping[float, _Folds], judged: Judged) -> SampleCurve:
+def make_sample_curve(method: str, sizes: Mapping[float, _Folds], context: ScoreContext) -> SampleCurve:
     """The curve of a method.
 
     Parameters
     ----------
     method : str
     sizes : mapping of training samples to scores by repeat and fold
-    judged : Judged
+    context : ScoreContext
     """
-    points, common = _read_sizes(sizes, judged)
+    points, common = _read_sizes(sizes, context)
     if len(sizes) < _MIN_SIZES or len(common) < _MIN_FOLDS:
         few = f"{len(common)} folds at {len(sizes)} sizes"
         return SampleCurve(method, points, f"What more samples would add cannot be told from {few}.")
     n = np.array(sorted(sizes))
-    scores = judged.sign * np.array([[sizes[size][key] for size in n] for key in common])
-    return _extrapolate(method, points, n, scores, judged)
+    scores = context.sign * np.array([[sizes[size][key] for size in n] for key in common])
+    return _extrapolate(method, points, n, scores, context)
 
 
 def _read_sizes(
-    sizes: Mapping[float, _Folds], judged: Judged
+    sizes: Mapping[float, _Folds], context: ScoreContext
 ) -> tuple[tuple[SizeScore, ...], list[tuple[int, int]]]:
     """Scores by size, and the folds that all sizes have."""
     points = [
-        SizeScore(n, average_folds(list(folds.values()), judged.metric, judged.test_share))
+        SizeScore(n, average_folds(list(folds.values()), context.metric, context.test_share))
         for n, folds in sorted(sizes.items())
     ]
     return tuple(points), sorted(set.intersection(*map(set, sizes.values()))) if sizes else []
 
 
 def _extrapolate(
-    method: str, points: tuple[SizeScore, ...], n: Array, scores: Array, judged: Judged
+    method: str, points: tuple[SizeScore, ...], n: Array, scores: Array, context: ScoreContext
 ) -> SampleCurve:
     """Fit and bootstrap turned scores (folds, sizes) at `n` training samples (sizes,)."""
-    means, draws, error = _draw_means(scores, judged.test_share)
-    own, two = judged.n_samples, 2 * judged.n_samples
+    means, draws, error = _draw_means(scores, context.test_share)
+    own, two = context.n_samples, 2 * context.n_samples
     grid = np.append(np.geomspace(n[0], two, _N_DRAWN), own)
-    law = _fit_power_law(n, means, judged.best, error)
-    drawn = _evaluate(_fit_power_law(n, draws, judged.best, error), grid)
+    law = _fit_power_law(n, means, context.best, error)
+    drawn = _evaluate(_fit_power_law(n, draws, context.best, error), grid)
     values, low, high = _evaluate(law, grid), *np.quantile(drawn, [0.025, 0.975], axis=0)
-    ends = [_turn(x, judged) for x in zip(values, low, high, strict=True)]
+    ends = [_turn(x, context) for x in zip(values, low, high, strict=True)]
     more = drawn[:, -2] - drawn[:, -1]  # at twice the samples, at all of them
     gain = Interval(float(values[-2] - values[-1]), *map(float, np.quantile(more, [0.025, 0.975])))
-    rises, flat = gain.low > 1e-3 * judged.equivalence, gain.high <= judged.equivalence
+    rises, flat = gain.low > 1e-3 * context.equivalence, gain.high <= context.equivalence
     return SampleCurve(
         method,
         points,
-        _say_samples(method, gain, rises, flat, n, judged),
+        _say_samples(method, gain, rises, flat, n, context),
         bool(rises or flat),
         tuple(SizeScore(float(size), end) for size, end in zip(grid[:-1], ends[:-1], strict=True)),
         law=PowerLaw(*map(float, law)),
@@ -216,7 +216,7 @@ def _extrapolate(
 def describe_lead(
     first: tuple[str, Mapping[float, _Folds]],
     second: tuple[str, Mapping[float, _Folds]],
-    judged: Judged,
+    context: ScoreContext,
     n: int,
 ) -> str:
     """Whether the first of two methods, by name and scores by size, is ahead with `n` training samples.
@@ -231,10 +231,10 @@ def describe_lead(
         return f"{between} from {len(common)} folds at {len(sizes)} sizes."
     at, values, draws = np.array(sizes), [], []
     for _, curve in (first, second):
-        scores = judged.sign * np.array([[curve[size][key] for size in sizes] for key in common])
-        means, drawn, error = _draw_means(scores, judged.test_share)  # the same draws of the same folds
-        values.append(_evaluate(_fit_power_law(at, means, judged.best, error), np.array([float(n)])))
-        draws.append(_evaluate(_fit_power_law(at, drawn, judged.best, error), np.array([float(n)])))
+        scores = context.sign * np.array([[curve[size][key] for size in sizes] for key in common])
+        means, drawn, error = _draw_means(scores, context.test_share)  # the same draws of the same folds
+        values.append(_evaluate(_fit_power_law(at, means, context.best, error), np.array([float(n)])))
+        draws.append(_evaluate(_fit_power_law(at, drawn, context.best, error), np.array([float(n)])))
     lead = Interval(
         float((values[0] - values[1])[0]), *map(float, np.quantile(draws[0] - draws[1], [0.025, 0.975]))
     )
@@ -244,13 +244,13 @@ def describe_lead(
         )
     now = (
         float(np.mean([first[1][sizes[-1]][key] - second[1][sizes[-1]][key] for key in common]))
-        * judged.sign
+        * context.sign
     )
     better, worse = (first[0], second[0]) if lead.value > 0 else (second[0], first[0])
     order = (
         "the order is not expected to change" if now * lead.value > 0 else "the order is expected to change"
     )
-    gap = judged.metric.format_difference(abs(lead.value))
+    gap = context.metric.format_difference(abs(lead.value))
     return f"{better} is expected to be {gap} better than {worse} with {n:,} samples: {order}."
 
 
@@ -293,9 +293,9 @@ def _evaluate(law: tuple[Array, Array, Array], n: Array) -> Array:
     return a - b * n**-c
 
 
-def _turn(ends: Sequence[float], judged: Judged) -> Interval:
+def _turn(ends: Sequence[float], context: ScoreContext) -> Interval:
     """A turned score with its ends as the metric has them."""
-    value, low, high = (float(judged.sign * x) for x in ends)
+    value, low, high = (float(context.sign * x) for x in ends)
     return Interval(value, min(low, high), max(low, high))
 
 
@@ -306,21 +306,25 @@ def average_folds(scores: Sequence[float], metric: Metric, share: float, shift: 
     return Interval(*(float(x) for x in np.clip(np.array(numbers) + shift, *metric.range)))
 
 
-def _say_samples(method: str, gain: Interval, rises: bool, flat: bool, n: Array, judged: Judged) -> str:
-    more = f"With {method}, {judged.n_samples} more samples"
+def _say_samples(
+    method: str, gain: Interval, rises: bool, flat: bool, n: Array, context: ScoreContext
+) -> str:
+    more = f"With {method}, {context.n_samples} more samples"
     if flat:
-        nil = judged.metric.format_difference(judged.equivalence)
-        return f"{more} are not expected to {_say_improve(judged)} more than {nil}."
+        nil = context.metric.format_difference(context.equivalence)
+        return f"{more} are not expected to {_say_improve(context)} more than {nil}."
     if not rises:
         span = f"from {n[0]:.0f} to {n[-1]:.0f} training samples"
         return f"{more}: what they would add cannot be told, as the rise {span} could be chance."
-    return f"{more} would be expected to {_say_gain(gain, judged)}."
+    return f"{more} would be expected to {_say_gain(gain, context)}."
 
 
 # ------------------------------------------------------------------------------------------------ views
 
 
-def make_view_curve(view: str, counts: Mapping[float, _Folds], lack: int, judged: Judged) -> ViewCurve:
+def make_view_curve(
+    view: str, counts: Mapping[float, _Folds], lack: int, context: ScoreContext
+) -> ViewCurve:
     """The curve of a view.
 
     Parameters
@@ -330,27 +334,27 @@ def make_view_curve(view: str, counts: Mapping[float, _Folds], lack: int, judged
         The largest is as many as there are.
     lack : int
         Samples that do not have it.
-    judged : Judged
+    context : ScoreContext
     """
-    points, common = _read_sizes(counts, judged)
+    points, common = _read_sizes(counts, context)
     have = int(max(counts, default=0))
     if len(counts) < 2 or len(common) < _MIN_FOLDS:
         words = f"What {view} would add cannot be told from {len(common)} folds."
         return ViewCurve(view, have, lack, points, words)
     m = np.array(sorted(counts))
-    scores = judged.sign * np.array([[counts[n][key] for n in m] for key in common])
+    scores = context.sign * np.array([[counts[n][key] for n in m] for key in common])
     if not np.ptp(scores, axis=1).any():
         words = f"With {view} and without it every fold scores the same: what it would add cannot be told."
         return ViewCurve(view, have, lack, points, words)
     off = m - m.mean()
-    room = max(judged.best - float(scores[:, -1].mean()), 0.0)
-    t = statistics.corrected_resampled_t(scores @ off / (off**2).sum(), judged.test_share)
-    slope = _shrink(t, _VIEW_SPREAD * room / judged.n_samples)
+    room = max(context.best - float(scores[:, -1].mean()), 0.0)
+    t = statistics.corrected_resampled_t(scores @ off / (off**2).sum(), context.test_share)
+    slope = _shrink(t, _VIEW_SPREAD * room / context.n_samples)
     so_far, gain = (Interval(*(n * x for x in slope)) for n in (have, lack))
     if not lack:
-        words = f"Everybody has {view}; it is estimated to {_say_gain(so_far, judged)}."
+        words = f"Everybody has {view}; it is estimated to {_say_gain(so_far, context)}."
         return ViewCurve(view, have, lack, points, words, so_far, slope)
-    words = f"Measuring {view} in the {lack} who lack it would be expected to {_say_gain(gain, judged)}."
+    words = f"Measuring {view} in the {lack} who lack it would be expected to {_say_gain(gain, context)}."
     return ViewCurve(view, have, lack, points, words, so_far, slope, gain)
 
 
@@ -364,11 +368,11 @@ def _shrink(t: statistics.Paired, spread: float) -> Interval:
 # -------------------------------------------------------------------------------------------- sentences
 
 
-def _say_improve(judged: Judged) -> str:
+def _say_improve(context: ScoreContext) -> str:
     """What more of a good thing does to a score; "points" speak for themselves."""
-    return "add" if judged.metric.higher and judged.metric.share else f"improve {judged.metric.name} by"
+    return "add" if context.metric.higher and context.metric.share else f"improve {context.metric.name} by"
 
 
-def _say_gain(gain: Interval, judged: Judged) -> str:
-    ends = judged.metric.format_ends(gain.low, gain.high)
-    return f"{_say_improve(judged)} {judged.metric.format_difference(gain.value)} (95%: {ends})"
+def _say_gain(gain: Interval, context: ScoreContext) -> str:
+    ends = context.metric.format_ends(gain.low, gain.high)
+    return f"{_say_improve(context)} {context.metric.format_difference(gain.value)} (95%: {ends})"

@@ -41,7 +41,6 @@ PRIOR_SAMPLES = 1.0  # k
 FEW_SAMPLES = 10  # of a pattern, fewer of which are worth a sentence
 _NOTABLE_SHARE = 0.01  # of a mix
 _MAX_NAMED = 3  # patterns in a sentence
-_SHARE, _PATTERN = "share", "pattern"
 
 
 class PatternMix(NamedTuple):
@@ -64,8 +63,7 @@ def make_mix(new: Any, names: Sequence[str]) -> PatternMix:
     ----------
     new : Views, KernelViews, DataFrame, Series or mapping
         Samples; or shares: by pattern, the names of its views joined by ``+``; or a table with the columns
-        pattern and share, or share and one for each view (1: present).  Shares sum to 1 or to 100, or are
-        counts.
+        pattern and share.  Shares sum to 1 or to 100, or are counts.
     names : sequence of str
         The V views.  Others of new samples do not count, and those that these lack are absent.
     """
@@ -80,37 +78,19 @@ def make_mix(new: Any, names: Sequence[str]) -> PatternMix:
         ]
         return PatternMix.of(np.column_stack(has))
     if hasattr(new, "columns"):
-        return _read_table(new, names)
-    if not isinstance(new, Mapping) and not hasattr(new, "items"):
+        lacking = [name for name in ("pattern", "share") if name not in new.columns]
+        if lacking:
+            came = list(map(str, new.columns))
+            raise ValueError(f"a table of shares has a column {lacking[0]!r}; these came: {came}")
+        texts, shares = new["pattern"].tolist(), new["share"].tolist()
+    elif isinstance(new, Mapping) or hasattr(new, "items"):
+        texts, shares = list(new.keys()), [share for _, share in new.items()]
+    else:
         raise TypeError(
             f"{type(new).__name__} came; new samples (Views, KernelViews), a table of shares or a mapping "
             "of patterns to shares is wanted"
         )
-    texts, shares = zip(*new.items(), strict=True) if len(new) else ((), ())
     return _check_mix([_parse_pattern(str(text), names) for text in texts], shares, names)
-
-
-def _read_table(table: Any, names: Sequence[str]) -> PatternMix:
-    columns = [str(column) for column in table.columns]
-    if _SHARE not in columns:
-        raise ValueError(f"a table of shares has a column {_SHARE!r}; these came: {columns}")
-    values = {column: table.iloc[:, columns.index(column)].tolist() for column in columns}
-    if _PATTERN in columns:
-        return _check_mix([_parse_pattern(str(x), names) for x in values[_PATTERN]], values[_SHARE], names)
-    lacking = [name for name in names if name not in columns]
-    if lacking:
-        raise ValueError(
-            f"no column {lacking[0]!r} in the table of shares; give {_PATTERN!r} and {_SHARE!r}, or "
-            f"{_SHARE!r} and a column of 0 and 1 for each of {list(names)}"
-        )
-    cells = np.array([[str(x).strip() for x in values[name]] for name in names]).T
-    known = {"0": False, "0.0": False, "False": False, "1": True, "1.0": True, "True": True}
-    strange = [x for x in cells.ravel().tolist() if x not in known]
-    if strange:
-        raise ValueError(
-            f"{strange[0]!r} came for a view in the table of shares; 1 (present) or 0 is wanted"
-        )
-    return _check_mix([[known[x] for x in row] for row in cells.tolist()], values[_SHARE], names)
 
 
 def _parse_pattern(text: str, names: Sequence[str]) -> list[bool]:
@@ -119,8 +99,7 @@ def _parse_pattern(text: str, names: Sequence[str]) -> list[bool]:
     strange = [part for part in parts if part not in names]
     if strange:
         raise ValueError(
-            f"pattern {text!r}: no view {strange[0]!r}; the views are {list(names)}, joined by +, or give "
-            "a column of 0 and 1 for each"
+            f"pattern {text!r}: no view {strange[0]!r}; the views are {list(names)}, joined by +"
         )
     return [name in parts for name in names]
 
@@ -240,7 +219,7 @@ def _list_patterns(patterns: Sequence[PatternShare]) -> str:
 # ------------------------------------------------------------------------------------------- estimation
 
 
-class JudgedSamples(NamedTuple):
+class HeldOutSamples(NamedTuple):
     """What is known of samples that were held out.
 
     `y` and `observed` (n, V) are of all samples, `statistics` by method those of the task (n, columns), NaN
@@ -256,7 +235,7 @@ class JudgedSamples(NamedTuple):
 
 
 def weigh_mix(
-    judged: JudgedSamples, mix: PatternMix, metric: Metric, *, prior: float = PRIOR_SAMPLES
+    judged: HeldOutSamples, mix: PatternMix, metric: Metric, *, prior: float = PRIOR_SAMPLES
 ) -> tuple[MixScore, ...]:
     """A :class:`MixScore` by method, best first; none where no pattern of the mix is known."""
     rows = []

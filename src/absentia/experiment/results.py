@@ -176,8 +176,6 @@ class ComparisonResults:
     classes : sequence of str
     confusion : mapping of method to (classes, classes) int
         True classes in rows, out-of-fold predictions of the first repeat in columns.
-    completion : ComparisonResults, optional
-        Beside predictions: how well hidden cells are completed.
     weighted : MixScores, optional
         Scores under another mix of patterns.
     done, wanted : int
@@ -207,7 +205,6 @@ class ComparisonResults:
     learning_curve: LearningCurve | None = None
     classes: Sequence[str] = ()
     confusion: Mapping[str, Array] = field(default_factory=dict)
-    completion: "ComparisonResults | None" = None
     weighted: MixScores | None = None
     done: int = 0
     wanted: int = 0

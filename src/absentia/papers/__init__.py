@@ -8,10 +8,11 @@ Everything here is written with the public names of absentia, and shows that the
 """
 
 from absentia.papers._bound import AMKLBound, amkl_bound
-from absentia.papers._charts import chart_svg
 from absentia.papers._experiment import (
     Experiment,
     Measure,
+    MethodColumn,
+    PublishedNumber,
     find_experiment,
     list_experiments,
     list_papers,
@@ -21,6 +22,7 @@ from absentia.papers._fetching import CATALOGUE, fetch
 from absentia.papers._loaders import load_yeast_kernels
 from absentia.papers._pages import (
     as_mappings,
+    chart_svg,
     describe_versions,
     markdown,
     read_records,

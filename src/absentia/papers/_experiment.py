@@ -36,7 +36,7 @@ _PAPERS = "papers.toml"
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedNumber:
     """A number as it was printed, and what stands after its ± if anything does.
 
     One that `follows`, by definition or from other printed numbers, is shown and not counted.
@@ -65,7 +65,7 @@ class Measure:
     name: str
     better: _Better
     digits: int = 3
-    published: Mapping[tuple[str, str], Published] = field(default_factory=dict)
+    published: Mapping[tuple[str, str], PublishedNumber] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -229,7 +229,7 @@ class Experiment:
         ]
 
 
-class Observed(NamedTuple):
+class Observation(NamedTuple):
     """One number: of a part of what came of one trial.
 
     `setting` has the values of the design's factors, and ``part``.
@@ -309,7 +309,7 @@ def _make_measure(content: Mapping[str, Any]) -> Measure:
     return replace(measure, published=dict(_read_table(content.get("published", ""))))
 
 
-def _read_table(text: str) -> Iterator[tuple[tuple[str, str], Published]]:
+def _read_table(text: str) -> Iterator[tuple[tuple[str, str], PublishedNumber]]:
     """Numbers by row and column out of lines of cells between bars; the first line has the columns."""
     lines = [[cell.strip() for cell in line.split("|")] for line in text.splitlines() if line.strip()]
     for line in lines[1:]:
@@ -320,13 +320,13 @@ def _read_table(text: str) -> Iterator[tuple[tuple[str, str], Published]]:
                 yield (line[0], column), _parse_published(cell)
 
 
-def _parse_published(text: str) -> Published:
+def _parse_published(text: str) -> PublishedNumber:
     """A printed number; a star after it says that it follows from others or by definition.
 
     Examples
     --------
     >>> _parse_published("0.010±0.003")
-    Published(text='0.010±0.003', value=0.01, spread=0.003, follows=False)
+    PublishedNumber(text='0.010±0.003', value=0.01, spread=0.003, follows=False)
     >>> _parse_published("1.000*").follows
     True
     """
@@ -335,7 +335,7 @@ def _parse_published(text: str) -> Published:
     if match is None:
         raise ValueError(f"{text!r} is no number; write 0.010 or 0.010±0.003, or - for none")
     spread = None if match[2] is None else float(match[2])
-    return Published(printed, float(match[1]), spread, follows=printed != text.strip())
+    return PublishedNumber(printed, float(match[1]), spread, follows=printed != text.strip())
 
 
 def _check(experiment: Experiment) -> None:

@@ -36,8 +36,8 @@ from absentia.papers._experiment import (
     Experiment,
     Measure,
     MethodColumn,
-    Observed,
-    Published,
+    Observation,
+    PublishedNumber,
 )
 
 #: "differs" is of numbers of which neither more nor less is better.
@@ -58,7 +58,7 @@ class Cell:
 
     column: MethodColumn
     values: Mapping[int, Sequence[float]] = field(default_factory=dict)
-    published: Published | None = None
+    published: PublishedNumber | None = None
     complete: bool = True
     kind: str = ""
     verdict: str = ""
@@ -150,10 +150,10 @@ def _find_reason(cell: Cell, quick: bool) -> str:
 
 
 def _make_rows(
-    experiment: Experiment, measure: Measure, observed: Iterable[Observed], quick: bool
+    experiment: Experiment, measure: Measure, observed: Iterable[Observation], quick: bool
 ) -> list[TableRow]:
     """The table of a measure, rows in the order in which they came, then those that only the paper has."""
-    by_row: dict[str, dict[str, list[Observed]]] = {}
+    by_row: dict[str, dict[str, list[Observation]]] = {}
     for number in observed:
         if number.measure == measure.name:
             by_row.setdefault(number.row, {}).setdefault(number.column, []).append(number)
@@ -166,7 +166,7 @@ def _make_row(
     experiment: Experiment,
     measure: Measure,
     name: str,
-    by_column: Mapping[str, Sequence[Observed]],
+    by_column: Mapping[str, Sequence[Observation]],
     quick: bool,
 ) -> TableRow:
     cells: dict[str, Cell] = {}
@@ -191,7 +191,7 @@ def _make_row(
 
 
 def _has_all_settings(
-    experiment: Experiment, column: MethodColumn, row: str, numbers: Sequence[Observed]
+    experiment: Experiment, column: MethodColumn, row: str, numbers: Sequence[Observation]
 ) -> bool:
     """Whether every repeat has the column's numbers of every setting that a row pools."""
     parts = {number.setting.get("part", "") for number in numbers}
@@ -235,7 +235,7 @@ def _is_like(cell: Cell, other: Cell, level: float) -> bool:
         return bool(ttest_1samp(differences, 0.0).pvalue >= level)
 
 
-def _observe_scores(experiment: Experiment, records: Iterable[Mapping[str, Any]]) -> list[Observed]:
+def _observe_scores(experiment: Experiment, records: Iterable[Mapping[str, Any]]) -> list[Observation]:
     """Numbers out of trials that were done; each has ``trial`` and ``result``."""
     observed = []
     for record in records:
@@ -245,7 +245,7 @@ def _observe_scores(experiment: Experiment, records: Iterable[Mapping[str, Any]]
                 if value is not None:
                     row, setting = experiment.row_of(key, part), {**key, "part": part}
                     observed.append(
-                        Observed(measure, row, column.name, key["repeat"], float(value), setting)
+                        Observation(measure, row, column.name, key["repeat"], float(value), setting)
                     )
     return observed
 
@@ -266,7 +266,7 @@ class Summary:
     failures: Sequence[str]
     cpu: float
     seconds: Mapping[str, float]
-    observed: Sequence[Observed]
+    observed: Sequence[Observation]
 
     quick: bool = False
     trials_hash: str = ""
@@ -434,7 +434,7 @@ _ALPHAS = (0.1, 0.05)
 _Record = Mapping[str, Any]
 
 
-def _observe_mcnemar(experiment: Experiment, records: Sequence[_Record]) -> list[Observed]:
+def _observe_mcnemar(experiment: Experiment, records: Sequence[_Record]) -> list[Observation]:
     """P-values against the first column, by view and repeat, and in how many per cent they reject.
 
     Each row is also part of a row over all of them.
@@ -452,8 +452,8 @@ def _observe_mcnemar(experiment: Experiment, records: Sequence[_Record]) -> list
     for where, by_column in answers.items():
         for name, p in _test_against(by_column, first):
             for row in (_ALL_LEVELS, rows[where]):
-                observed.append(Observed("p-value", row, name, where[0], p))
-                observed.append(Observed("rejected, %", row, name, where[0], 100.0 * (p < _LEVEL)))
+                observed.append(Observation("p-value", row, name, where[0], p))
+                observed.append(Observation("rejected, %", row, name, where[0], 100.0 * (p < _LEVEL)))
     return observed
 
 
@@ -473,13 +473,13 @@ def _right(answers: str) -> np.ndarray:
 # --------------------------------------------------------------------------------------------- ranks
 
 
-def _observe_friedman_nemenyi(experiment: Experiment, records: Sequence[_Record]) -> list[Observed]:
+def _observe_friedman_nemenyi(experiment: Experiment, records: Sequence[_Record]) -> list[Observation]:
     """Mean ranks, how far apart they are from the first's, how far they have to be, and whether they are.
 
     Settings of the design are data sets; where classes are told, views too.  Scores are means of repeats.
     """
     ranked = [column.name for column in experiment.columns if column.beside]
-    observed: list[Observed] = []
+    observed: list[Observation] = []
     for measure, (better, by_view) in {
         "CA": (-1, False),
         "ARE": (-1, False),
@@ -509,31 +509,31 @@ def _scores(
     return np.array([np.mean(of_repeats, axis=0) for of_repeats in means])
 
 
-def _observe_ranks(scores: np.ndarray, ranked: Sequence[str], measure: str) -> Iterator[Observed]:
+def _observe_ranks(scores: np.ndarray, ranked: Sequence[str], measure: str) -> Iterator[Observation]:
     first, *others = ranked
     test = statistics.friedman(scores)
-    yield Observed("Friedman's F, p-value", measure, first, 0, test.iman_davenport_p)
+    yield Observation("Friedman's F, p-value", measure, first, 0, test.iman_davenport_p)
     for name, rank in zip(ranked, test.ranks, strict=True):
-        yield Observed("mean rank", measure, name, 0, float(rank))
+        yield Observation("mean rank", measure, name, 0, float(rank))
     apart = np.abs(test.ranks[1:] - test.ranks[0])
     for name, distance in zip(others, apart, strict=True):
-        yield Observed("rank difference", measure, name, 0, float(distance))
+        yield Observation("rank difference", measure, name, 0, float(distance))
     for alpha in _ALPHAS:
         row = f"{measure}, alpha {alpha:g}"
         least = statistics.nemenyi(scores, level=1 - alpha).critical_difference
-        yield Observed("critical difference", row, first, 0, least)
+        yield Observation("critical difference", row, first, 0, least)
         for name, distance in zip(others, apart, strict=True):
-            yield Observed("told apart", row, name, 0, float(distance > least))
+            yield Observation("told apart", row, name, 0, float(distance > least))
 
 
 #: Statistics by the names that experiments ask for them.
-_STATISTICS: Mapping[str, Callable[[Experiment, Sequence[_Record]], list[Observed]]] = {
+_STATISTICS: Mapping[str, Callable[[Experiment, Sequence[_Record]], list[Observation]]] = {
     "mcnemar": _observe_mcnemar,
     "friedman-nemenyi": _observe_friedman_nemenyi,
 }
 
 
-def _observe_statistic(experiment: Experiment, records: Sequence[_Record]) -> list[Observed]:
+def _observe_statistic(experiment: Experiment, records: Sequence[_Record]) -> list[Observation]:
     """What the experiment's statistic makes of records of trials that were done."""
     check_name("statistic", experiment.statistic, _STATISTICS)
     return _STATISTICS[experiment.statistic](experiment, records)

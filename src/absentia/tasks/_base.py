@@ -175,13 +175,8 @@ class Plan:
 
     @property
     def n_steps(self) -> int:
-        """How often :meth:`fit` calls ``tick``."""
-        return _PROGRESS_STEPS if self._tells_steps else 1
-
-    @property
-    def _tells_steps(self) -> bool:
-        """Whether a fit is many fits, and tells of them."""
-        return "candidates" in self.estimator.get_params()
+        """How often :meth:`fit` calls ``tick``: at the end, or on the way where a fit is many fits."""
+        return _PROGRESS_STEPS if "candidates" in self.estimator.get_params() else 1
 
     def fit(self, X: Any, y: Array, tick: Tick = lambda: None) -> Any:
         """The estimator, fitted to what it takes."""

@@ -24,9 +24,6 @@ class KernelCompletion(Task):
         Metric("similarity", True, True, "structural similarity of hidden rows compared as images"),
     )
 
-    def order_keys(self, y: Array) -> tuple[Array, ...]:
-        return ()
-
 
 def score_hidden_rows(truth: KernelViews, completed: KernelViews, cells: Array) -> dict[str, float | None]:
     """Every metric on the rows of hidden `cells` (h, 2), mean over views; None if undefined."""

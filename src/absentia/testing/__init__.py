@@ -12,7 +12,7 @@ checks by kind and name.
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from absentia.testing import _classifiers, _completers, _learners, _matrices
+from absentia.testing import _classifiers, _completers, _learners
 from absentia.testing._tools import CHECKS, Check, checks_of
 
 
@@ -24,7 +24,7 @@ def check_completer(completer: Any, *, without: Collection[str] = ()) -> None:
 def check_classifier(classifier: Any, *, without: Collection[str] = ()) -> None:
     """Check an unfitted estimator derived from :class:`absentia.methods.learning.Classifier`.
 
-    Those with a parameter ``probability``, those that iterate and kernel machines have more checks to pass.
+    Those with a parameter ``probability`` and those that iterate have more checks to pass.
     """
     _run(checks_of(classifier), classifier, without)
 

@@ -3,8 +3,8 @@
 ``CHECKS["learner"]`` holds for all classifiers, regressors and survival models; ``"classifier"``,
 ``"weighted"`` (classifiers and regressors, whose samples may have weights), ``"regressor"`` and
 ``"survival"`` for those of a task; ``"probabilities"`` for classifiers with a parameter ``probability``;
-``"iterative"`` for those that say how they ended; ``"machine"`` for kernel machines.  ``"completer"``,
-``"imputer"`` and ``"operator"`` are for those.
+``"iterative"`` for those that say how they ended.  ``"completer"``, ``"imputer"`` and ``"operator"`` are
+for those.
 """
 
 import re
@@ -23,7 +23,7 @@ from absentia import datasets
 from absentia.core import Array, Iterative
 from absentia.data import KernelViews, Views, missingness
 from absentia.kernels import ViewKernels
-from absentia.methods.learning import KernelClassifier, subset
+from absentia.methods.learning import subset
 
 #: How far the same problem in another order, or with other rounding, may end from itself, relative: sums in
 #: another order round differently, by some 1e-15, and a hundred steps of a descent multiply that.
@@ -34,8 +34,8 @@ Check = Callable[[Any], None]
 CHECKS: dict[str, dict[str, Check]] = {}  # by kind, then by name
 
 
-def register(kind: str) -> Callable[[Check], Check]:
-    """Make the function ``_some_words`` the check "some_words" of that kind.
+def register(*kinds: str) -> Callable[[Check], Check]:
+    """Make the function ``_some_words`` the check "some_words" of these kinds.
 
     Of an estimator it gets a clone.  Rounds without a guarantee to converge say so, which is no fault.
     """
@@ -47,7 +47,8 @@ def register(kind: str) -> Callable[[Check], Check]:
                 function(clone(subject) if hasattr(subject, "get_params") else subject)
 
         check.__name__ = function.__name__.removeprefix("_")
-        CHECKS.setdefault(kind, {})[check.__name__] = check
+        for kind in kinds:
+            CHECKS.setdefault(kind, {})[check.__name__] = check
         return check
 
     return enrol
@@ -68,11 +69,7 @@ def kinds(estimator: Any) -> list[str]:
     calibrated = "probability" in estimator.get_params() and not hasattr(
         clone(estimator).set_params(probability=False), "predict_proba"
     )  # if it has no probabilities of its own
-    some = {
-        "probabilities": calibrated,
-        "iterative": isinstance(estimator, Iterative),
-        "machine": isinstance(estimator, KernelClassifier),
-    }
+    some = {"probabilities": calibrated, "iterative": isinstance(estimator, Iterative)}
     return ["learner", "weighted", "classifier", *(kind for kind, has in some.items() if has)]
 
 

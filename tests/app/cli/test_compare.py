@@ -268,9 +268,6 @@ def test_scores_under_other_patterns_are_said_drawn_and_given_to_programs(data, 
     assert "If samples come with other views" in (data / "out" / "report.html").read_text()
     document = json.loads(run("report", "out", "--patterns", "mix.csv", "--json", cwd=data).stdout)
     assert document["patterns"]["unknown share"] == pytest.approx(0.25)
-    (data / "columns.csv").write_text("a,b,share\n1,0,50\n1,1,25\n0,0,25\n")
-    again = json.loads(run("report", "out", "--patterns", "columns.csv", "--json", cwd=data).stdout)
-    assert again["patterns"] == document["patterns"]
     same = run("compare", "v.npz", "--labels", "y", "-o", "out", *QUICK, "--patterns", "v.npz", cwd=data)
     assert "as with the patterns here" in same.stdout
     assert run("report", "out", cwd=data).stdout.splitlines() == compared.stdout.splitlines()[2:]

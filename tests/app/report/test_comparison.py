@@ -17,7 +17,7 @@ pytest.importorskip("jinja2")
 
 ALL = [
     *("use", "ranking", "differences", "by-pattern", "views", "curves", "confusion", "presence"),
-    *("completion", "everything", "reading", "provenance"),
+    *("everything", "reading", "provenance"),
 ]
 
 
@@ -58,7 +58,7 @@ def test_what_is_not_there_has_no_section():
     verdict = dataclasses.replace(
         recommendation_of(make_findings().rows, "averaged-svm"), python="", command=""
     )
-    bare = make_findings(completion=False, differences=(), recommendation=verdict, **nothing)
+    bare = make_findings(differences=(), recommendation=verdict, **nothing)
     page = Page(render_comparison(bare))
     assert page.ids & set(ALL) == {"ranking", "presence", "everything", "reading"}
     assert {attrs["href"][1:] for attrs in page.all("a")} == {

@@ -8,9 +8,9 @@ import pytest
 
 from absentia.app.report.comparison import render_comparison
 from absentia.experiment.learning_curve import (
-    Judged,
     LearningCurve,
     SampleCurve,
+    ScoreContext,
     make_sample_curve,
     make_view_curve,
 )
@@ -30,7 +30,7 @@ def scores(values, seed=0):
 
 
 def made_curve(metric, sign=1):
-    judged = Judged(metric, N, 0.25, 0.01)
+    judged = ScoreContext(metric, N, 0.25, 0.01)
     sizes = {n: 0.6 + sign * (0.3 - 2 * n**-0.6) for n in (60.0, 96.0, 144.0, 192.0, 240.0)}
     samples = [
         make_sample_curve(name, scores(sizes, seed), judged)

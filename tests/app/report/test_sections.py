@@ -21,7 +21,7 @@ PAGES = {
         lambda: render_comparison(make_findings()),
         [
             *("use", "ranking", "differences", "by-pattern", "views", "curves", "confusion", "presence"),
-            *("completion", "everything", "reading"),
+            *("everything", "reading"),
         ],
     ),
 }

@@ -10,8 +10,6 @@ import pytest
 from absentia import ViewKernels
 from absentia.experiment.comparison import Design, Study, TaskData, choose_methods, make_task_data
 from absentia.experiment.comparison._design import (
-    _COMPLETERS_BESIDE,
-    _MECHANISMS,
     DESIGN_FILE,
     count_folds,
     draw_kept_cells,
@@ -65,7 +63,7 @@ def test_what_makes_no_sense_is_refused(given, words):
 def test_a_design_is_kept_and_comes_back(tmp_path):
     design = Design(
         ("mean", "zero"), "hash", "CA", 0.3, "mcar", (0.1, 0.5), 3, 4, 7, {"zero": 2}, {"em": "slow"},
-        ("knn",), 1, 0.02, "t", "c", "d", 5.0, 10**9, ("remark",),
+        1, 0.02, "t", "c", "d", 5.0, 10**9, ("remark",),
     )  # fmt: skip
     design.save(tmp_path)
     assert load_design(tmp_path) == design
@@ -80,7 +78,7 @@ def test_what_is_no_design_is_said(tmp_path):
     wrong = [
         *({"hide": 2}, {"other": 1}, {"hide": "x"}, {"hide": True}, {"equivalence": 10**400}),
         *({"title": 2.5}, {"call": [[1]]}, {"metric": 1}, {"methods": []}, {"methods": "mean"}),
-        *({"methods": [{"a": 1}]}, {"completers": [2]}, {"remarks": [None]}, {"left_out": {"knn": 1}}),
+        *({"methods": [{"a": 1}]}, {"remarks": [None]}, {"left_out": {"knn": 1}}),
         *({"repeats_of": {"knn": "x"}}, {"repeats_of": {"knn": 0}}, {"repeats_of_views": None}),
         *({"seed": -7}, {"seed": 1e300}, {"cv": "x"}, {"rates": ["x"]}, {"time_limit": "x"}),
     ]
@@ -115,7 +113,6 @@ def test_a_larger_design_contains_the_smaller_one(task):
         replace(small, repeats=4),
         replace(small, methods=METHODS[task]),
         replace(small, rates=(0.1, 0.4)),
-        replace(small, completers=("mean",)),
         replace(small, title="t", command="c", call="d", equivalence=0.1, time_limit=3.0, remarks=("r",)),
     ]
     own = hashes(problem, small)
@@ -152,9 +149,7 @@ def test_of_two_views_one_left_out_is_the_other_alone():
 
 def test_the_trials_of_a_prediction():
     problem = made_data("classes")
-    design = made_design(
-        "classes", repeats=3, rates=(0.2,), completers=("mean", "zero"), repeats_of={"linear": 1}
-    )
+    design = made_design("classes", repeats=3, rates=(0.2,), repeats_of={"linear": 1})
     kinds = {}
     for trial in trials_of(problem, design):
         kinds.setdefault(trial.key["kind"], []).append(trial.key)
@@ -166,7 +161,6 @@ def test_the_trials_of_a_prediction():
         *[tuple(n for n in problem.data.names if n != name) for name in problem.data.names],
     }
     assert len(kinds["rates"]) == 3 * (2 + 2 + 1)
-    assert [key["method"] for key in kinds["complete"]] == 3 * ["mean", "zero"]
     assert all(key["split"] for kind in ("predict", "views", "rates") for key in kinds[kind])
 
 
@@ -199,28 +193,14 @@ def test_one_view_has_no_other_to_be_left_out():
     assert {trial.key["kind"] for trial in trials_of(problem, made_design("classes"))} == {"predict"}
 
 
-def test_pictures_by_class_are_other_trials_than_without_labels():
-    """Records of one folder are never mixed: samples in pictures are ordered by the labels."""
-    problem = made_data("classes")
-    beside = {
-        t.hash
-        for t in trials_of(problem, made_design("classes", completers=("mean",)))
-        if t.key["kind"] == "complete"
-    }
-    alone = {t.hash for t in trials_of(problem.for_completion(), made_design("completion"))}
-    assert beside
-    assert not beside & alone
-
-
 def test_the_version_of_a_trial_hangs_on_what_its_answer_comes_from():
     problem = made_data("classes")
     versions = {}
-    for trial in trials_of(problem, made_design("classes", rates=(0.2,), completers=("mean",))):
+    for trial in trials_of(problem, made_design("classes", rates=(0.2,))):
         versions.setdefault((trial.key["kind"], trial.key["method"]), set()).add(trial.key["version"])
     assert all(len(found) == 1 for found in versions.values())
     assert versions["predict", "average"] != versions["predict", "linear"]
     assert versions["predict", "average"] == versions["views", "average"]
-    assert versions["complete", "mean"] != versions["predict", "average"]
 
 
 # ----------------------------------------------------------------------------------- what is tried at all
@@ -233,21 +213,13 @@ def test_the_simplest_is_always_tried_and_first(task):
     assert choose_methods(problem, [other])[0] == (ALL[task].simplest, other)
     assert choose_methods(problem, other)[0] == (ALL[task].simplest, other)
     assert choose_methods(problem, np.array([other, other]))[0] == (ALL[task].simplest, other)
-    names, left_out, beside = choose_methods(problem, "auto")
-    assert names == ALL[task].compared_methods()
-    assert left_out == {}
-    assert beside == (() if task == "completion" else _COMPLETERS_BESIDE)
-    assert choose_methods(problem, "auto", completers=False)[2] == ()
-
-
-def test_nothing_is_completed_where_nothing_is_absent():
-    assert choose_methods(made_data("classes", rate=0.0), "auto")[2] == ()
+    assert choose_methods(problem, "auto") == (ALL[task].compared_methods(), {})
 
 
 def test_methods_that_want_features_are_left_out_of_kernels():
     problem = made_data("classes")
     kernels = problem.replace(ViewKernels().fit_transform(problem.data))
-    names, left_out, _ = choose_methods(kernels, "auto")
+    names, left_out = choose_methods(kernels, "auto")
     assert set(left_out) == {"complete-cases", "linear", "forest", "boosting"}
     assert set(left_out.values()) == {"takes features, and the data are kernels"}
     assert not set(names) & set(left_out)
@@ -257,7 +229,7 @@ def test_methods_that_want_features_are_left_out_of_kernels():
 
 def test_methods_for_few_samples_are_left_out_of_many():
     problem = made_data("completion", n=501)
-    _, left_out, _ = choose_methods(problem, "auto")
+    _, left_out = choose_methods(problem, "auto")
     assert left_out == dict.fromkeys(
         ("mkc-ht", "mkc-app", "mkc-sdp"), "is for at most 500 samples, and there are 501"
     )
@@ -318,7 +290,7 @@ def test_folds_go_with_the_samples_not_with_their_order(task, kind):
         assert sorted(problem.data.ids[test]) == sorted(other.data.ids[moved])
 
 
-@pytest.mark.parametrize("mechanism", _MECHANISMS)
+@pytest.mark.parametrize("mechanism", ["own", "mcar", "per-view", "exclusive"])
 def test_hidden_cells_go_with_the_samples_not_with_their_order(mechanism):
     problem = made_data("completion")
     rows = np.random.default_rng(3).permutation(40)

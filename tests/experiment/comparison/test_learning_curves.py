@@ -15,7 +15,7 @@ from absentia.experiment.comparison._design import (
     draw_training_part,
     find_spare_cells,
 )
-from absentia.experiment.comparison._trial import perform_trial
+from absentia.experiment.comparison._study import perform_trial
 from absentia.experiment.engine import Pool
 from helpers.comparison_problems import METHODS, made_data, made_design, made_records, made_views, targets
 
@@ -31,7 +31,7 @@ def study_of(data, folder, repeats=1, cv=4, methods=("average", "linear")):
 
 
 def ran(study):
-    study.run(study.outstanding().todo, Pool(1))
+    study.run(study.outstanding(), Pool(1))
     return study.results().learning_curve
 
 
@@ -127,7 +127,7 @@ def test_stopped_and_gone_on_is_in_one_go(tmp_path, learned):
     assert len(half.table()) < len(learned.table())
     whole = ran(study)
     assert whole.table().equals(learned.table())
-    assert study.outstanding().todo == []
+    assert study.outstanding() == []
 
 
 def test_a_comparison_without_keeps_its_trials_and_one_with_adds_to_them(tmp_path):

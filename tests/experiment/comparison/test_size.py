@@ -1,16 +1,19 @@
 """Comparisons on some of very many samples: what is drawn, what leading methods do with more."""
 
+import json
+import shutil
+
 import numpy as np
 import pytest
 
 import absentia
 from absentia import Views
 from absentia.app.comparison import open_comparison
-from absentia.experiment.learning_curve import Judged, describe_lead
+from absentia.experiment.learning_curve import ScoreContext, describe_lead
 from absentia.tasks import CLASSIFICATION
 
 METRIC = CLASSIFICATION.order_metrics("accuracy")[0]
-JUDGED = Judged(METRIC, 1000, 0.25, 0.01)
+JUDGED = ScoreContext(METRIC, 1000, 0.25, 0.01)
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +45,16 @@ def test_methods_are_compared_on_a_draw_by_class_and_fitted_once_to_all_but_a_fe
     assert {curve.method for curve in found.learning_curve().samples} == {"average", "linear"}
     scores = found.study.design.finalists
     assert all(name in fitted for name in scores)
+
+
+def test_a_folder_that_names_completers_and_no_finalists_is_opened(many, tmp_path):
+    _, _, found = many
+    shutil.copytree(found.study.folder, tmp_path / "before")
+    path = tmp_path / "before" / "design.json"
+    design = json.loads(path.read_text())
+    del design["finalists"]
+    path.write_text(json.dumps(design | {"completers": ["mean"]}))
+    assert open_comparison(tmp_path / "before").table().equals(found.table())
 
 
 def test_who_judges_full_fits_had_no_say_in_the_choice_of_methods(many):

@@ -6,9 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from absentia.experiment.comparison import Design, Outstanding, Study, open_study
-from absentia.experiment.comparison._data import DATA_FILE
-from absentia.experiment.comparison._study import _MAX_SECONDS, _is_settled, _thin_design
+from absentia.experiment.comparison import Design, Study, open_study
+from absentia.experiment.comparison._study import _MAX_SECONDS, _thin_design
 from absentia.experiment.engine import Limits, Pool, Record
 from absentia.files import FileError
 from helpers.comparison_problems import METHODS, made_data, made_design, made_up
@@ -39,27 +38,39 @@ def plain(record):
 def test_what_has_no_record_is_to_be_run(tmp_path):
     study = small("classes", tmp_path)
     left = study.outstanding()
-    assert (len(left.todo), left.reused, left.why) == (len(study.trials), 0, {"new": len(study.trials)})
-    assert left.sentence == f"{len(study.trials)} trials: 0 are there already, {len(study.trials)} to run"
+    assert left == study.trials
+    words = f"{len(left)} trials: 0 are there already, {len(left)} to run"
+    assert study.describe_outstanding(left) == words
     filled(study, 0.5)
     half = study.outstanding()
-    assert half.reused + len(half.todo) == len(study.trials)
-    assert half.sentence.endswith(f"to run ({len(half.todo)} new)")
+    assert half == [trial for trial in study.trials if trial.hash not in study.records.hashes()]
+    assert 0 < len(half) < len(left)
+    assert study.describe_outstanding(half).endswith(f"to run ({len(half)} new)")
     filled(study)
-    assert study.outstanding().todo == []
+    assert study.outstanding() == []
+    assert study.describe_outstanding([]).endswith("are there already, 0 to run")
 
 
-def test_why_trials_are_run_again(tmp_path):
+@pytest.mark.parametrize("task", ["classes", "completion"])
+def test_trials_of_other_data_or_seeds_are_run_anew_and_why_is_said(task, tmp_path):
+    study = small(task, tmp_path)
+    filled(study)
+    seeds = Study(study.data, made_design(task, seed=1), tmp_path)
+    data = Study(made_data(task, seed=1), made_design(task), tmp_path)
+    changed = {seeds: "the seed is another", data: "the data, or what classes are decided by, are others"}
+    for other, why in changed.items():
+        left = other.outstanding()
+        assert left == other.trials
+        assert other.describe_outstanding(left).endswith(f"{len(left)} to run ({len(left)} because {why})")
+        assert other.records.damaged == {}  # they are good records of something else
+
+
+def test_trials_of_more_repeats_are_new(tmp_path):
     study = small("completion", tmp_path)
     filled(study)
-    seeds = Study(study.data, made_design("completion", seed=1), tmp_path)
-    assert set(seeds.outstanding().why) == {"the seed is another"}
-    data = Study(made_data("completion", seed=1), made_design("completion"), tmp_path)
-    assert set(data.outstanding().why) == {"the data, or what classes are decided by, are others"}
-    more = Study(study.data, made_design("completion", repeats=4), tmp_path).outstanding()
-    assert more.why == {"new": 3}
-    assert more.reused == 9
-    assert Outstanding([], 3, {}).sentence == "3 trials: 3 are there already, 0 to run"
+    more = Study(study.data, made_design("completion", repeats=4), tmp_path)
+    words = "12 trials: 9 are there already, 3 to run (3 new)"
+    assert more.describe_outstanding(more.outstanding()) == words
 
 
 @pytest.mark.parametrize(
@@ -83,8 +94,7 @@ def test_why_trials_are_run_again(tmp_path):
 )
 def test_what_is_run_again(status, before, limits, retry, settled):
     cost = {"time_limit": before, "memory_limit": before}
-    assert _is_settled(Record({}, status, cost=cost), limits, retry) == settled
-    assert not _is_settled(None, limits, retry)
+    assert Record({}, status, cost=cost).is_left(limits, retry) != settled
 
 
 # ------------------------------------------------------------------------------------- what fits cost
@@ -113,16 +123,14 @@ def timed(study, seconds, status="done", limit=None):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_slow_methods_get_as_many_repeats_as_fit_into_their_time(task, tmp_path):
-    beside = () if task == "completion" else ("mean", "cvkt")
-    study = small(task, tmp_path, repeats=9, completers=beside)
+    study = small(task, tmp_path, repeats=9)
     simplest, slow, _ = METHODS[task]
-    assert set(study.first_trials()) == {*METHODS[task], *beside}
+    assert set(study.first_trials()) == set(METHODS[task])
     fits = 1 if task == "completion" else 3
-    found = timed(study, {slow: _MAX_SECONDS / fits / 5.5, "cvkt": _MAX_SECONDS + 1})
+    found = timed(study, {slow: _MAX_SECONDS / fits / 5.5})
     thin = _thin_design(study.data, study.design, found)
     assert thin.repeats_of == {slow: 5}
     assert (thin.methods, thin.left_out) == (study.design.methods, {})
-    assert thin.completers == beside[:1]
     least = _thin_design(study.data, study.design, timed(study, {slow: 1000.0, simplest: 1000.0}))
     assert least.repeats_of == {slow: 3 if task == "completion" else 1}  # one draw tells nothing of chance
     assert least.repeats_for(simplest) == 9
@@ -177,7 +185,7 @@ def test_a_first_fit_has_a_minute_and_the_simplest_all_the_time_that_it_wants(tm
 
 
 def test_a_study_is_opened_as_it_was_asked_for(tmp_path):
-    study = small("classes", tmp_path, completers=("mean",))
+    study = small("classes", tmp_path)
     filled(study)
     back = open_study(tmp_path)
     assert back.design == study.design
@@ -193,14 +201,14 @@ def test_a_study_of_kernels_is_opened_with_its_records(task, tmp_path):
     study = Study(problem, Design(METHODS[task][:1], repeats=2, cv=2), tmp_path)
     study.save()
     filled(study)
-    assert open_study(tmp_path).outstanding().todo == []
+    assert open_study(tmp_path).outstanding() == []
 
 
 def test_data_are_written_again_only_if_they_are_others(tmp_path):
     study = small("classes", tmp_path)
-    before = (tmp_path / DATA_FILE).stat().st_mtime_ns
+    before = (tmp_path / "data.absentia").stat().st_mtime_ns
     Study(study.data, made_design("classes", repeats=1), tmp_path).save()
-    assert (tmp_path / DATA_FILE).stat().st_mtime_ns == before
+    assert (tmp_path / "data.absentia").stat().st_mtime_ns == before
     Study(made_data("classes", seed=1), made_design("classes"), tmp_path).save()
     assert open_study(tmp_path).data.hash == made_data("classes", seed=1).hash
     (tmp_path / "design.json").write_text("{")
@@ -228,19 +236,19 @@ def test_a_metric_that_the_task_has_not_is_refused(tmp_path):
 def test_trials_are_run_once_and_in_any_number_of_processes_alike(tmp_path):
     here, apart = (small("classes", tmp_path / name, repeats=1, cv=2) for name in ("here", "apart"))
     heard = []
-    here.run(here.outstanding().todo, Pool(1), heard.append)
+    here.run(here.outstanding(), Pool(1), heard.append)
     assert len(heard) == len(here.trials)
-    apart.run(apart.outstanding().todo, Pool(2))
+    apart.run(apart.outstanding(), Pool(2))
     one, other = (study.records.of(study.trials) for study in (here, apart))
     assert {hash: plain(record) for hash, record in one.items()} == {h: plain(r) for h, r in other.items()}
     assert all(record.done for record in one.values())
-    assert here.outstanding().todo == apart.outstanding().todo == []
+    assert here.outstanding() == apart.outstanding() == []
 
 
 def test_the_same_again_has_the_same_records(tmp_path):
     one, other = (small("completion", tmp_path / name, repeats=1) for name in ("one", "other"))
     for study in (one, other):
-        study.run(study.outstanding().todo, Pool(1))
+        study.run(study.outstanding(), Pool(1))
     first, second = (study.records.of(study.trials) for study in (one, other))
     assert {hash: plain(r) for hash, r in first.items()} == {hash: plain(r) for hash, r in second.items()}
 
@@ -252,15 +260,7 @@ def test_the_same_again_has_the_same_records(tmp_path):
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
 def test_findings_of_what_is_there(task, share, tmp_path):
-    beside = () if task == "completion" else ("mean", "zero")
-    study = small(
-        task,
-        tmp_path,
-        rates=(0.1, 0.2),
-        completers=beside,
-        repeats_of={METHODS[task][1]: 1},
-        remarks=("note",),
-    )
+    study = small(task, tmp_path, rates=(0.1, 0.2), repeats_of={METHODS[task][1]: 1}, remarks=("note",))
     filled(study, share)
     found = study.results()
     assert (found.done, found.wanted) == (len(study.records.hashes()), len(study.trials))
@@ -269,12 +269,6 @@ def test_findings_of_what_is_there(task, share, tmp_path):
         method: (1 if task == "completion" else 3) * (1 if method == METHODS[task][1] else 3)
         for method in METHODS[task]
     }
-    if beside and share == 1:
-        assert {row.method for row in found.completion.rows} == set(beside)
-        assert found.completion.task == "completion"
-        assert found.completion.curves == []
-        assert found.completion.done == 3 * len(beside)
-    assert (found.completion is None) == (task == "completion")
     if share == 1:
         assert all(row.done == row.wanted for row in found.rows)
 
@@ -284,7 +278,7 @@ def test_records_that_are_damaged_are_run_again(tmp_path):
     filled(study)
     path = study.records.path(study.trials[0].hash)
     path.write_text(json.dumps({"status": "done"}))
-    assert [t.hash for t in study.outstanding().todo] == [study.trials[0].hash]
+    assert [t.hash for t in study.outstanding()] == [study.trials[0].hash]
     assert study.results().done == len(study.trials) - 1
 
 

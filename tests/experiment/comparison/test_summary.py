@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from absentia.data import statistics
-from absentia.experiment.comparison._design import _MECHANISMS
-from absentia.experiment.comparison._summary import _HIDDEN_WORDS, ComparisonSummary, _make_facts
+from absentia.experiment.comparison._summary import ComparisonSummary
 from absentia.experiment.engine import Record
 from absentia.tasks import TASKS as ALL
 from helpers.comparison_problems import METHODS, made_data, made_design, made_records, trials_of
@@ -259,9 +258,11 @@ def test_any_part_of_the_records_makes_results(task, data):
 
 def told(task, problem=None, **more):
     problem, design = problem or made_data(task), made_design(task, **more)
-    return _make_facts(
-        ComparisonSummary(problem, design, made_records(problem, design), dict.fromkeys(design.methods, 9))
-    )
+    return facts(problem, design, made_records(problem, design))
+
+
+def facts(problem, design, records):
+    return ComparisonSummary(problem, design, records, dict.fromkeys(design.methods, 9)).results().facts
 
 
 def test_what_a_prediction_was_made_of():
@@ -283,7 +284,8 @@ def test_what_completion_was_made_of():
         "30% of the observed cells, at random, 3 times (6.0% of all observed cells); kernels are made of all"
     )
     assert not {"folds", "fewer repeats", "command"} & set(found)
-    assert set(_HIDDEN_WORDS) == set(_MECHANISMS)
+    words = [told("completion", mechanism=m)["hidden"] for m in ("own", "mcar", "per-view", "exclusive")]
+    assert len(set(words)) == 4
 
 
 def test_kernels_that_came_are_not_made():
@@ -298,7 +300,10 @@ def test_the_region_of_equivalence_is_told_in_units_of_the_metric():
     problem, design = made_data("numbers"), made_design("numbers", metric="RMSE", equivalence=0.02)
     records = made_records(problem, design)
     summary = ComparisonSummary(problem, design, records, dict.fromkeys(METHODS["numbers"], 9))
-    assert f"with {summary.equivalence:.3g} as practically nil" in _make_facts(summary)["statistics"]
+    assert (
+        f"with {summary.equivalence:.3g} as practically nil"
+        in facts(problem, design, records)["statistics"]
+    )
     assert summary.equivalence != 0.02
 
 
@@ -306,7 +311,7 @@ def test_the_region_of_equivalence_is_told_in_units_of_the_metric():
 def test_time_is_that_of_all_trials(task):
     problem, design = made_data(task), made_design(task)
     records = made_records(problem, design)
-    found = _make_facts(ComparisonSummary(problem, design, records, dict.fromkeys(METHODS[task], 9)))
+    found = facts(problem, design, records)
     assert found["CPU time"] == f"{sum(r.cost['cpu'] for r in records):.0f} s in {len(records)} trials"
 
 

@@ -5,9 +5,9 @@ import pytest
 
 from absentia import KernelViews, missingness
 from absentia.experiment.comparison import TaskData
-from absentia.experiment.comparison import _trial as module
+from absentia.experiment.comparison import _study as module
 from absentia.experiment.comparison._design import draw_kept_cells
-from absentia.experiment.comparison._trial import TrialPerformer, perform_trial
+from absentia.experiment.comparison._study import TrialPerformer, perform_trial
 from absentia.experiment.engine import FolderError
 from absentia.tasks import TASKS, Predictions, Regression, Task
 from helpers.comparison_problems import METHODS, made_data, made_design, trials_of
@@ -18,9 +18,7 @@ PREDICTIONS = ["classes", "numbers", "survival", "labels"]
 
 
 def trial(problem, kind, method, **more):
-    design = made_design(
-        problem.kind, rates=(0.2,), completers=("mean",) if problem.kind != "completion" else ()
-    )
+    design = made_design(problem.kind, rates=(0.2,))
     found = [
         t.key for t in trials_of(problem, design) if t.key["kind"] == kind and t.key["method"] == method
     ]
@@ -201,15 +199,12 @@ def test_a_rate_hides_cells_of_all_samples():
     assert perform_trial(key, problem) == module.learn_and_score(key, hidden, train, test)
 
 
-@pytest.mark.parametrize("task", ["completion", "classes"])
-def test_the_result_of_a_completion(task):
-    problem = made_data(task)
+def test_the_result_of_a_completion():
+    problem = made_data("completion")
     key = trial(problem, "complete", "mean", repeat=0)
     found = perform_trial(key, problem)
     cells = problem.data.observed & ~draw_kept_cells(problem, "own", 0.2, 0, 0)
     assert found["hidden"] == cells.sum()
-    if task == "completion":
-        assert perform_trial(key, problem.for_completion()) == found
 
 
 def test_permuted_samples_have_the_same_scores():

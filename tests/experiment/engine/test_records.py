@@ -162,17 +162,18 @@ def test_files_of_other_names_are_none_of_ours(records):
     ):
         (records.place / name).write_text("{}")
     assert records.hashes() == {TRIAL.hash}
-    assert (list(records.others([])), records.damaged) == ([RECORD], {})
+    assert records.damaged == {}
 
 
-def test_others_are_the_records_of_no_known_trial(records):
+def test_of_the_files_of_trials_that_are_not_asked_for_nothing_is_read(records):
     trials = [Trial({"n": n}) for n in range(4)]
     made = {trial.hash: Record(dict(trial.key), "done") for trial in trials}
     for record in made.values():
         records.write(record)
     put(records, b"half", trials[3])
     assert set(records.of(trials[:2])) == {trial.hash for trial in trials[:2]}
-    assert list(records.others([trials[0].hash])) == [made[h] for h in sorted(t.hash for t in trials[1:3])]
+    assert not records.damaged
+    assert set(records.of(trials)) == {trial.hash for trial in trials[:3]}
     assert list(records.damaged) == [records.path(trials[3].hash)]
 
 

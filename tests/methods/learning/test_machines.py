@@ -1,4 +1,4 @@
-"""Kernel machines: checks of theirs and of iterations, scores and gaps that anybody can compute again, the prior."""
+"""Kernel machines: checks of iterations, what they say and carry, scores and gaps that anybody can compute again, the prior."""
 
 import pickle
 import warnings
@@ -21,19 +21,58 @@ from absentia import (
     datasets,
     missingness,
 )
+from absentia.methods.learning import KernelClassifier
 from absentia.methods.learning.engine import DUST, Box
 from absentia.testing import CHECKS
 from helpers.absent_kernels import features, halves, problem
-from helpers.digit_samples import half_seen_digits
+from helpers.digit_samples import half_seen_digits, half_seen_kernels
 from helpers.registry import CLASSIFIERS, cases
 from reference import amkl as slow
 
-CASES = cases("iterative", "machine")
+CASES = cases("iterative")
+MACHINES = [name for name, method in CLASSIFIERS.items() if isinstance(method, KernelClassifier)]
 
 
 @pytest.mark.parametrize(("name", "check"), CASES.values(), ids=CASES)
-def test_machines_pass_the_checks_of_their_kind(name, check):
+def test_what_iterates_passes_the_checks_of_its_kind(name, check):
     check(CLASSIFIERS[name])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", MACHINES)
+def test_what_a_machine_learned_is_said(name):
+    X, y = half_seen_kernels(), half_seen_digits()[1]
+    machine = clone(CLASSIFIERS[name]).fit(X, y < 5)
+    assert machine.weights_.shape == (6,)
+    assert (machine.weights_ >= 0).all()
+    assert machine.gap_ <= machine.tol
+    assert set(machine.support_) == set(np.flatnonzero(machine.dual_coef_[0]))
+    np.testing.assert_array_equal(machine.usable_, ~machine.unusable(X))
+    assert list(machine.weight_table().keys()) == list(X.names)
+    machine.fit(X, y % 3)
+    assert machine.weights_.shape == (3, 6)
+    assert machine._coverage(X).shape == (60, 3)
+    assert len(machine.objective_) == 3
+    assert list(machine.weight_table().columns) == [0, 1, 2]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_machine_rests_on_what_it_carries(name):
+    """Training samples without a coefficient, and views without a weight, can be left out."""
+    X, y = half_seen_kernels(), half_seen_digits()[1]
+    fitted = clone(CLASSIFIERS[name]).fit(X, y < 5)
+    rests = fitted.carried()
+    assert not rests[:, fitted.weights_ == 0].any()
+    carried = np.flatnonzero(rests.any(axis=1))
+    np.testing.assert_array_equal(carried, np.intersect1d(carried, fitted.support_))
+    small = fitted.restricted(carried)
+    np.testing.assert_array_equal(small.ids_, X.ids[carried])
+    assert small.n_features_in_ == len(carried)
+    scores = fitted.decision_function(X)
+    few = small.decision_function(X[np.ix_(np.arange(60), carried)])
+    np.testing.assert_allclose(few, scores, atol=1e-12 * np.abs(scores).max())
+    assert fitted.n_features_in_ == 60
 
 
 # forms that are not in the registry, of which the order of what comes has to be as irrelevant

@@ -52,7 +52,6 @@ _DEMO_METHODS = (
     *("average", "complete-cases", "mean-svm", "linear", "fusion", "forest"),
     *("mkl", "amkl-convex", "amkl-penalized", "knn-svm", "cvkt-svm", "cvkt-linear"),
 )
-_DEMO_COMPLETERS = ("mean", "zero", "knn", "cvkt")
 _DEMO_REPEATS = 2
 
 
@@ -153,7 +152,6 @@ def make_demo_study(n_samples: int, absent: float, seed: int, folder: Path) -> S
         _DEMO_METHODS,
         repeats=_DEMO_REPEATS,
         seed=seed,
-        completers=_DEMO_COMPLETERS,
         title=f"Handwritten digits in six views, {absent:.0%} of them hidden",
         call=shlex.join([str(folder / DIGITS_FILE), "--labels", "digit"]),
         command=shlex.join(["absentia", "demo", "-o", str(folder), *map(str, flags)]),
@@ -174,7 +172,7 @@ def run_shard(folder: Path, shard: str, jobs: int | None, dask: str | None, retr
     number, count = parse_shard(shard)
     study = open_study(folder)
     run_trials(study, make_pool(study, jobs, dask), retry, shard_of(study.trials, number, count))
-    left = len(study.outstanding().todo)
+    left = len(study.outstanding())
     if left:
         say(f"{left} of {len(study.trials)} trials are left to other shards")
     else:
@@ -195,9 +193,9 @@ def run_trials(
             study.time_methods(pool, progress.tell, progress.begin)
     wanted = None if trials is None else {trial.hash for trial in trials}
     left = study.outstanding(retry)
-    todo = [trial for trial in left.todo if wanted is None or trial.hash in wanted]
+    todo = [trial for trial in left if wanted is None or trial.hash in wanted]
     shard = "" if wanted is None else f"; {len(todo)} of them in this shard"
-    say(escape_text(left.sentence + shard))
+    say(escape_text(study.describe_outstanding(left) + shard))
     if todo and (words := _describe_time(study, todo, pool.jobs)):
         say(escape_text(words))
     own = {trial.hash for trial in todo}
@@ -229,8 +227,8 @@ def describe_kept_trials(study: Study) -> str:
 def say_how_much(study: Study, jobs: int, retry: bool) -> None:
     """How many trials there are, and how long they take as far as methods have been timed."""
     left = study.outstanding(retry)
-    say(escape_text(left.sentence))
-    words = _describe_time(study, left.todo, jobs)
+    say(escape_text(study.describe_outstanding(left)))
+    words = _describe_time(study, left, jobs)
     words = words or "how long they take is not known before the first trial of each method"
     say(escape_text(f"{words}; nothing was run"))
     for name, why in study.design.left_out.items():
@@ -252,7 +250,7 @@ def _describe_time(study: Study, todo: Sequence[Trial], jobs: int) -> str:
 def say_what_to_run(study: Study) -> None:
     """The commands that run the trials of a folder."""
     folder = study.folder
-    say(escape_text(study.outstanding().sentence))
+    say(escape_text(study.describe_outstanding(study.outstanding())))
     say("run them with any number of processes that see the folder:")
     say(f"  {format_command('work', folder)} --shard 1/16    # to 16/16")
     say(f"then:  {format_command('report', folder)}")
@@ -299,7 +297,7 @@ def report_folder(folder: Path, patterns: Path | None, source: ReadOptions, json
     study = open_study(folder)
     mix = read_mix(patterns, source, study)
     left = study.outstanding()
-    if not left.reused and study.records.hashes():
+    if len(left) == len(study.trials) and study.records.hashes():
         raise ValueError(
             f"{folder}: its records are all of other data, folds or versions than the design asks for; the "
             f"page is left as it is: run the trials again with absentia work {folder}"
@@ -307,8 +305,8 @@ def report_folder(folder: Path, patterns: Path | None, source: ReadOptions, json
     for path, why in study.records.damaged.items():
         damage = f"{path}: is no whole record and is left out ({why})"
         warn(f"{damage}; absentia work {folder} makes it again", AbsenceWarning)
-    if left.todo and not json:
-        say(escape_text(left.sentence))
+    if left and not json:
+        say(escape_text(study.describe_outstanding(left)))
     write_results(study, json, mix)
 
 

@@ -64,7 +64,6 @@ def render_comparison(results: ComparisonResults) -> str:
         _make_differences_section(results),
         *make_detail_sections(results),
         make_presence_section(results),
-        _make_completion_section(results),
         _make_table_section(results),
         _make_reading(results),
     ]
@@ -197,16 +196,6 @@ def _explain_no_score(row: MethodRow) -> str:
         failed = "its fit failed" if row.failed == 1 else f"all {format_number(row.failed)} fits failed"
         return f"{failed}: {row.errors[0]}" if row.errors else failed
     return "not measured yet" if not row.done else "no score in this metric"
-
-
-def _make_completion_section(comparison: ComparisonResults) -> Section | None:
-    """How well hidden cells are completed, beside a comparison of predictions."""
-    results = comparison.completion
-    if results is None:
-        return None
-    details = " ".join([results.recommendation.headline, *results.recommendation.details])
-    blocks = _make_ranking(results) + _list_unranked(results)
-    return make_section("comparison.completion", blocks, lead=details)
 
 
 # --------------------------------------------------------------------------------------------- differences

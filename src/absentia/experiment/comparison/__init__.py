@@ -6,9 +6,10 @@ from absentia.experiment.comparison._data import TaskData, make_covariates, make
 from absentia.experiment.comparison._design import Design, choose_methods
 from absentia.experiment.comparison._study import (
     MAX_COMPARED,
-    Outstanding,
     Study,
     draw_compared,
+    fit_to_all,
+    learn_all,
     open_study,
+    predict_samples,
 )
-from absentia.experiment.comparison._trial import fit_to_all, learn_all, predict_samples

@@ -127,10 +127,6 @@ class TaskData:
             raise ValueError(f"costs of mistakes are of classes, and the labels are {self.kind}")
         return self
 
-    def for_completion(self) -> "TaskData":
-        """The same samples with nothing to predict."""
-        return TaskData(self.data, "completion", None, (), self.kernel)
-
     def save(self, folder: Path) -> None:
         write_state(folder / DATA_FILE, serialize(self, "data"), {})
 

@@ -28,14 +28,12 @@ from absentia.tasks import Plan
 DESIGN_FILE = "design.json"
 _VERSION = 2  # of splits, masks and measures: to be raised when these give other numbers than before
 _MAX_REPEATS = 10_000  # or folds
-_CURVE_REPEATS, _COMPLETION_REPEATS = 2, 3
+_CURVE_REPEATS = 2
 #: Of a learning curve: shares of the training samples, shares of those who have a view (all of either are
 #: predictions that are there anyway), and in how many repeats at most.
 _TRAIN_SHARES, _TRAIN_REPEATS = (0.25, 0.4, 0.6, 0.8), 3
 _PRESENCE_SHARES, _PRESENCE_REPEATS = (0.0, 0.5), 2
 _MIN_OF_CLASS = 3  # samples of each class that stay, however small the share: methods hold some out
-#: Completers that are tried beside predictions.
-_COMPLETERS_BESIDE = ("mean", "zero", "knn", "cvkt", "mkmc-pca")
 _Mechanism = Literal["own", "mcar", "per-view", "exclusive"]
 _MECHANISMS: tuple[_Mechanism, ...] = ("own", "mcar", "per-view", "exclusive")
 
@@ -45,13 +43,13 @@ class Design:
     """What is tried, how often, and what it is judged by.
 
     `repeats_of` has those methods that are tried in fewer repeats because they are slow, `left_out` why
-    methods are not tried at all.  `completers` are tried on hidden cells beside predictions.  With a
-    `learning_curve` some methods also learn from fewer samples, and with views that fewer have.  With
-    `leave_one_group_out` every group of samples is a fold, whatever `cv`, and there is one repeat; so there
-    is of data with times, of which `cv` blocks are held out, as far as there is enough before them.  What
-    only the page tells (`title`, `command`, `call`, `equivalence`) changes no trial, nor do limits; `call`
-    names the data and the labels as other commands take them.  Where the data were drawn from more samples,
-    there are `n_samples`, and the `finalists` also learn from fewer and from nearly all.
+    methods are not tried at all.  With a `learning_curve` some methods also learn from fewer samples, and
+    with views that fewer have.  With `leave_one_group_out` every group of samples is a fold, whatever `cv`,
+    and there is one repeat; so there is of data with times, of which `cv` blocks are held out, as far as
+    there is enough before them.  What only the page tells (`title`, `command`, `call`, `equivalence`)
+    changes no trial, nor do limits; `call` names the data and the labels as other commands take them.
+    Where the data were drawn from more samples, there are `n_samples`, and the `finalists` also learn from
+    fewer and from nearly all.
     """
 
     methods: tuple[str, ...]
@@ -65,7 +63,6 @@ class Design:
     seed: int = 0
     repeats_of: Mapping[str, int] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
-    completers: tuple[str, ...] = ()
     repeats_of_views: int = 2
     equivalence: float = 0.01
     title: str = ""
@@ -104,7 +101,7 @@ class Design:
     def _check_types(self) -> None:
         """Refuse what is not a text or a number where it is to be."""
         texts = [self.data, self.title, self.command, self.call, self.mechanism, self.metric or ""]
-        lists: Any = (self.methods, self.completers, self.remarks, self.finalists, self.left_out)
+        lists: Any = (self.methods, self.remarks, self.finalists, self.left_out)
         lists = (*lists, self.left_out.values())
         for name in ("learning_curve", "leave_one_group_out"):
             if not isinstance(getattr(self, name), bool):
@@ -125,11 +122,6 @@ class Design:
     def limits(self) -> Limits:
         return Limits(self.time_limit, self.memory_limit)
 
-    @property
-    def repeats_beside(self) -> int:
-        """How often cells are hidden beside predictions."""
-        return min(self.repeats, _COMPLETION_REPEATS)
-
     def repeats_for(self, method: str) -> int:
         return min(self.repeats, self.repeats_of.get(method, self.repeats))
 
@@ -149,7 +141,8 @@ def load_design(folder: Path) -> Design:
         raise FileError(f"{path}: is no regular file; give the command again")
     try:
         content = {"finalists": [], **json.loads(path.read_bytes())}  # folders of before have none
-        names = ("methods", "rates", "completers", "remarks", "finalists")
+        content.pop("completers", None)  # which folders of before have
+        names = ("methods", "rates", "remarks", "finalists")
         lists = {key: tuple(content[key]) for key in names}
         if any(isinstance(content[key], str) for key in lists):
             raise ValueError(f"{', '.join(lists)} are lists")
@@ -188,10 +181,9 @@ class Expansion:
     def trials(self) -> list[Trial]:
         design = self.design
         if self.data.kind == "completion":
-            return list(self._completions(design.methods, design.repeats, (design.hide, *design.rates)))
-        beside = self._completions(design.completers, design.repeats_beside, (design.hide,))
+            return list(self._completions())
         learning = [*self._train_shares(), *(self._presence_shares() if design.learning_curve else ())]
-        return [*self._predictions(), *self._views(), *self._curves(), *learning, *beside]
+        return [*self._predictions(), *self._views(), *self._curves(), *learning]
 
     def _predictions(self) -> Iterator[Trial]:
         for repeat in range(self.design.repeats):
@@ -245,22 +237,21 @@ class Expansion:
             for fold, view, share in product(range(self._n_folds), views, _PRESENCE_SHARES):
                 yield self._trial("presence", method, repeat, fold, view=view, share=share)
 
-    def _completions(self, methods: Sequence[str], repeats: int, rates: Sequence[float]) -> Iterator[Trial]:
-        """Hidden cells that are completed; of data with labels, too, as pictures are ordered by them."""
-        completion = self.data.for_completion()
-        for repeat in range(repeats):
-            for rate in dict.fromkeys(rates):
-                for method in methods:
+    def _completions(self) -> Iterator[Trial]:
+        """Hidden cells that are completed."""
+        for repeat in range(self.design.repeats):
+            for rate in dict.fromkeys((self.design.hide, *self.design.rates)):
+                for method in self.design.methods:
                     if repeat < self.design.repeats_for(method):
-                        plan = make_plan(method, completion, self.design.seed)
                         more = {"rate": rate, "mechanism": self.design.mechanism}
-                        yield self._make("complete", plan, repeat, 0, more)
+                        yield self._make("complete", method, repeat, 0, more)
 
     def _trial(self, kind: str, method: str, repeat: int, fold: int, **more: Any) -> Trial:
         more |= {"cv": self._cv, "split": self._split(repeat, fold)}
-        return self._make(kind, self._plan(method), repeat, fold, more)
+        return self._make(kind, method, repeat, fold, more)
 
-    def _make(self, kind: str, plan: Plan, repeat: int, fold: int, more: Mapping[str, Any]) -> Trial:
+    def _make(self, kind: str, method: str, repeat: int, fold: int, more: Mapping[str, Any]) -> Trial:
+        plan = self._plan(method)
         return Trial(
             {
                 "kind": kind,
@@ -371,10 +362,8 @@ def _hide(observed: Array, mechanism: _Mechanism, rate: float, rng: np.random.Ge
 # -------------------------------------------------------------------------------- what is tried at all
 
 
-def choose_methods(
-    data: TaskData, methods: str | Iterable[str], completers: bool = True
-) -> tuple[tuple[str, ...], dict[str, str], tuple[str, ...]]:
-    """Methods to try, why others of the default ones are not, and completers to try beside them."""
+def choose_methods(data: TaskData, methods: str | Iterable[str]) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Methods to try, and why others of the default ones are not."""
     default = isinstance(methods, str) and methods == "auto"
     if isinstance(methods, str) and not default:
         methods = [methods]
@@ -385,13 +374,7 @@ def choose_methods(
         name, why = next(iter(left_out.items()))
         raise ValueError(f"method {name!r} {why}")
     simplest = data.task.simplest
-    tried = [name for name in reasons if name not in left_out and name != simplest]
-    beside = default and completers and data.kind != "completion" and not data.data.observed.all()
-    # cells would be completed out of their own group, or out of what came later
-    beside = beside and data.data.groups is None and data.times is None
-    completion = data.for_completion()
-    others = [name for name in _COMPLETERS_BESIDE if not _why_not(make_plan(name, completion), completion)]
-    return (simplest, *tried), left_out, tuple(others) if beside else ()
+    return (simplest, *(name for name in reasons if name not in left_out and name != simplest)), left_out
 
 
 def _why_not(plan: Plan, data: TaskData) -> str:

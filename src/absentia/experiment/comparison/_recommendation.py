@@ -354,7 +354,7 @@ _Folds = Mapping[tuple[int, int], float]
 _Prior = Mapping[str, tuple[float, float]]
 
 
-class _Measured(NamedTuple):
+class _Measurement(NamedTuple):
     """Mean differences of m methods from the simplest, (m,), and the covariance of their errors, (m, m)."""
 
     methods: tuple[str, ...]
@@ -400,7 +400,7 @@ def _describe(method: str, mean: float, deviation: float, equivalence: float) ->
     return Expectation(method, mean, deviation, worse, better)
 
 
-def _measure(folds: Mapping[str, _Folds], share: float) -> _Measured:
+def _measure(folds: Mapping[str, _Folds], share: float) -> _Measurement:
     """What folds say, and how far that may be off."""
     tests = [statistics.corrected_resampled_t(list(own.values()), share) for own in folds.values()]
     variances, counts = np.array([t.error**2 for t in tests]), np.array([t.n for t in tests])
@@ -408,7 +408,7 @@ def _measure(folds: Mapping[str, _Folds], share: float) -> _Measured:
         variances = (counts * variances + _POOLED * variances.mean()) / (counts + _POOLED)
     errors = np.sqrt(variances * (counts - 1) / (np.maximum(counts, _MIN_FOLDS) - 3))
     covariance = errors[:, None] * _correlate(list(folds.values())) * errors
-    return _Measured(tuple(folds), np.array([t.mean for t in tests]), covariance)
+    return _Measurement(tuple(folds), np.array([t.mean for t in tests]), covariance)
 
 
 def _correlate(folds: list[_Folds]) -> Array:
@@ -425,7 +425,7 @@ def _correlate(folds: list[_Folds]) -> Array:
 
 
 def _make_prior(
-    methods: tuple[str, ...], measured: _Measured, equivalence: float, prior: _Prior | None
+    methods: tuple[str, ...], measured: _Measurement, equivalence: float, prior: _Prior | None
 ) -> tuple[Array, Array]:
     """Means (m,) and covariance (m, m) before anything is measured."""
     if prior:

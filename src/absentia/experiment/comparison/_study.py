@@ -1,5 +1,9 @@
 """A comparison under way: a folder with the data, the design and a record of every trial that was done.
 
+A trial is one of three things: learn from some samples and judge on others, hide some cells and complete
+them, or, of very many samples, learn from nearly all.  Whether what a record says can have come of its
+trial is checked by names, types, lengths and ranges.
+
 Very many samples: methods are compared on some of them, and the leading ones learn from nearly all.
 
 Which samples are drawn follows from the data and the seed.  What a leading method is judged on when it has
@@ -24,8 +28,12 @@ from absentia.experiment.comparison._design import (
     DESIGN_FILE,
     Design,
     Expansion,
+    _shown,
     count_folds,
+    draw_kept_cells,
+    draw_presence,
     draw_training_part,
+    hash_arrays,
     load_design,
     make_plan,
 )
@@ -36,12 +44,224 @@ from absentia.experiment.comparison._summary import (
     describe_order,
     weigh_patterns,
 )
-from absentia.experiment.comparison._trial import RecordChecker, TrialPerformer, learn_and_score
-from absentia.experiment.engine import Limits, Pool, Record, Records, Run, Trial, declared_versions, run
+from absentia.experiment.engine import (
+    FolderError,
+    Pool,
+    Record,
+    Records,
+    Run,
+    Trial,
+    declared_versions,
+    run,
+)
 from absentia.experiment.pattern_mix import MixScores, PatternMix
 from absentia.experiment.results import ComparisonResults
 from absentia.files import FileError, one_line
-from absentia.tasks import Metric
+from absentia.methods.models import Model, adjust_before
+from absentia.tasks import Metric, Plan, Predictions, Task, Tick, adjust_samples, score_hidden_rows
+
+# ------------------------------------------------------------------------------------------------ a trial
+
+_LARGEST = 1e100  # of a number in a record: squares of it and their sums stay finite
+_loaded: dict[str, TaskData] = {}
+
+
+class TrialPerformer:
+    """Does trials of the comparison in a folder, whose data every process reads once."""
+
+    def __init__(self, folder: Path, data: TaskData) -> None:
+        self.folder, self.hash = str(folder.absolute()), data.hash
+        _loaded.clear()
+        _loaded[self.hash] = data
+
+    def prepare(self, key: Mapping[str, Any]) -> None:
+        """Read the data and load the method, unless this process has: neither is part of a fit."""
+        data = self._data()
+        make_plan(key["method"], data)
+
+    def _data(self) -> TaskData:
+        data = _loaded.get(self.hash)
+        if data is None:
+            data = load_data(Path(self.folder))
+            if data.hash != self.hash:
+                raise FolderError(
+                    f"{self.folder}: its data have been replaced by others; give the command again"
+                )
+            _loaded.clear()
+            _loaded[self.hash] = data
+        return data
+
+    def __call__(self, key: Mapping[str, Any]) -> dict[str, Any]:
+        return perform_trial(key, self._data())
+
+
+def perform_trial(key: Mapping[str, Any], data: TaskData) -> dict[str, Any]:
+    """The result of a trial."""
+    if key["kind"] == "complete":
+        return _complete(key, data)
+    train, test = data.split(key["cv"], key["seed"], key["repeat"])[key["fold"]]
+    if hash_arrays(train, test) != key["split"]:
+        raise FolderError(
+            "folds are cut otherwise here than where the trial was made: versions of absentia differ"
+        )
+    if key["kind"] == "views":
+        data = data.replace(data.data.select(key["views"]))
+    elif key["kind"] == "rates":
+        data = data.replace(data.data.hide(_kept(key, data)))
+    elif key["kind"] == "train":
+        train = draw_training_part(data, train, key["share"], [key["seed"], key["repeat"], key["fold"]])
+    elif key["kind"] == "presence":
+        data = _with_fewer_present(key, data, train)
+    return learn_and_score(key, data, train, test)
+
+
+def learn_and_score(key: Mapping[str, Any], data: TaskData, train: Array, test: Array) -> dict[str, Any]:
+    """The result of a method that learns from the positions `train` and is judged on `test`."""
+    task, y = data.task, data.targets
+    predictions = _learn_and_predict(key, data, train, test)
+    if not np.isfinite(predictions.values.astype(float)).all():
+        raise ValueError("predicted what is no number")
+    result: dict[str, Any] = {"scores": task.scores(y[test], predictions)}
+    if key["kind"] == "views":
+        result["nothing"] = task.prior_scores(y[test], y[train])
+    if key["kind"] == "train":
+        result["n_train"] = len(train)
+    if key["kind"] == "predict":
+        result |= {"test": test.tolist(), "predicted": predictions.values.tolist()}
+    return result
+
+
+def _learn_and_predict(key: Mapping[str, Any], data: TaskData, train: Array, test: Array) -> Predictions:
+    plan = make_plan(key["method"], data, key["seed"])
+    samples, rows, _ = adjust_samples(data.data, data.covariates, train, test)
+    return predict_samples(data.task, data.task.learn(samples, data.targets[train], plan), rows)
+
+
+def predict_samples(task: Task, model: Any, data: Any) -> Predictions:
+    """What a model says of samples; one with kernels before it, of some at a time."""
+    if not isinstance(model, Model):
+        return task.predict(model, data)
+    return Predictions.join([task.predict(model.classifier, rows) for rows in model.blocks(data)])
+
+
+def fit_to_all(data: TaskData, method: str, seed: int = 0) -> Any:
+    """A method fitted to all samples; classes are those that came."""
+    plan = make_plan(method, data, seed)
+    if data.kind == "completion":
+        return plan.estimator.fit(data.kernels)
+    return learn_all(data, plan)[0]
+
+
+def learn_all(data: TaskData, plan: Plan, tick: Tick = lambda: None) -> tuple[Any, Any, Any]:
+    """A model of all samples; the same without what adjusts these, and what it has learned from."""
+    if data.covariates is None:
+        model = data.task.learn(data.data, data.labels, plan, tick)
+        return model, model, data.data
+    samples, adjust = adjust_samples(data.data, data.covariates, np.arange(len(data.data)))
+    model = data.task.learn(samples, data.labels, plan, tick)
+    return adjust_before(adjust, model), model, samples
+
+
+def _kept(key: Mapping[str, Any], data: TaskData) -> Array:
+    return draw_kept_cells(data, key["mechanism"], key["rate"], key["seed"], key["repeat"])
+
+
+def _with_fewer_present(key: Mapping[str, Any], data: TaskData, train: Array) -> TaskData:
+    """The data with a view that fewer samples have; without it where no training sample has it."""
+    keep = draw_presence(data, key["view"], key["share"], [key["seed"], key["repeat"]])
+    fewer, names = data.data.hide(keep), data.data.names
+    left = fewer.observed[train, names.index(key["view"])].any()
+    return data.replace(fewer if left else fewer.select([name for name in names if name != key["view"]]))
+
+
+def _complete(key: Mapping[str, Any], data: TaskData) -> dict[str, Any]:
+    kernels = data.kernels
+    part = kernels.hide(_kept(key, data))
+    cells = np.argwhere(kernels.observed & ~part.observed & part.observed.any(axis=0))
+    if not len(cells):
+        raise ValueError("no cell could be hidden: no sample has a view to spare")
+    completed = make_plan(key["method"], data, key["seed"]).estimator.fit_transform(part)
+    return {"scores": score_hidden_rows(kernels, completed, cells), "hidden": len(cells)}
+
+
+# ---------------------------------------------------- what a record may say: names, types, lengths, ranges
+
+
+class RecordChecker:
+    """Raises a sentence about what a record of a trial on these data cannot hold."""
+
+    def __init__(self, data: TaskData) -> None:
+        self.data = data
+        self._splits: dict[tuple[int, int, int], list[tuple[Array, Array]]] = {}
+
+    def __call__(self, record: Record) -> None:
+        if not record.done:
+            return
+        key, result = record.trial, record.result
+        _check_scores(self.data.task, result.get("scores"), "scores")
+        if key["kind"] == "views":
+            _check_scores(self.data.task, result.get("nothing"), "nothing")
+        elif key["kind"] == "train":
+            _check_count(result.get("n_train"), "n_train", len(self.data.data) - 1)
+        elif key["kind"] == "full":
+            for name in ("n_train", "n_test"):
+                _check_count(result.get(name), name, key["samples"])
+        elif key["kind"] == "predict":
+            self._check_predictions(key, result)
+        elif key["kind"] == "complete":
+            self._check_completion(key, result)
+
+    def _check_predictions(self, key: Mapping[str, Any], result: Mapping[str, Any]) -> None:
+        asked = key["cv"], key["seed"], key["repeat"]
+        if asked not in self._splits:
+            self._splits[asked] = self.data.split(*asked)
+        test = self._splits[asked][key["fold"]][1].tolist()
+        if result.get("test") != test:
+            raise ValueError("test is not the samples that were held out")
+        task, width = self.data.task, len(self.data.classes)
+        predicted = _numbers(
+            result.get("predicted"), (len(test), width)[: 2 if task.name == "labels" else 1]
+        )
+        if predicted is None or not task.check_predictions(predicted, width):
+            raise ValueError("predicted is not an answer for each sample that was held out")
+
+    def _check_completion(self, key: Mapping[str, Any], result: Mapping[str, Any]) -> None:
+        hidden = result.get("hidden")
+        if type(hidden) is not int or not 0 < hidden <= self.data.data.observed.sum():
+            raise ValueError(f"hidden is {_shown(hidden)}; a number of cells is wanted")
+
+
+def _check_scores(task: Task, scores: Any, where: str) -> None:
+    """Every metric of the task, each a number that it can be, or None."""
+    if not isinstance(scores, dict) or set(scores) != {metric.name for metric in task.metrics}:
+        raise ValueError(f"{where} are not those of {', '.join(m.name for m in task.metrics)}")
+    for metric in task.metrics:
+        value, (least, most) = scores[metric.name], metric.range
+        slack = 1e-9  # of rounding
+        if value is not None and not (_is_number(value) and least - slack <= value <= most + slack):
+            raise ValueError(
+                f"{where} {metric.name!r} is {_shown(value)}; a number from {least:g} to {most:g} is wanted"
+            )
+
+
+def _check_count(value: Any, name: str, most: int) -> None:
+    if type(value) is not int or not 0 < value <= most:
+        raise ValueError(f"{name} is {_shown(value)}; a number of samples is wanted")
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) <= _LARGEST
+
+
+def _numbers(value: Any, shape: tuple[int, ...]) -> Array | None:
+    """A list of that shape of finite numbers; None if it is something else."""
+    try:
+        array = np.array(value)
+    except ValueError:  # lists of different lengths
+        return None
+    fits = array.shape == shape and array.dtype.kind in "iuf" and (np.abs(array) <= _LARGEST).all()
+    return array.astype(np.float64) if fits else None
+
 
 # -------------------------------------------------------------------------------------- very many samples
 
@@ -160,7 +380,6 @@ _MAX_GROUPS = 30  # each of which is a fold
 _MIN_DRAWS = 3  # times that cells are hidden for a completer at least: one says nothing of chance
 #: What a trial is, whatever the data and the version: two that agree in it are the same question.
 _SAME_TRIAL = ("kind", "method", "repeat", "fold", "views", "rate", "mechanism", "share", "view")
-_PREDICTION_KINDS = ("predict", "views", "rates", "train", "presence")
 _CHANGED = {
     "data": "the data, or what classes are decided by, are others",
     "seed": "the seed is another",
@@ -168,26 +387,6 @@ _CHANGED = {
     "parameters": "the parameters are others",
     "split": "the folds are others",
 }
-
-
-@dataclass(frozen=True)
-class Outstanding:
-    """Trials that are to be run, how many need not be, and why the others are run."""
-
-    todo: Sequence[Trial]
-    reused: int
-    why: Mapping[str, int]
-
-    @property
-    def sentence(self) -> str:
-        """One line; numbers add up to all trials."""
-        n = len(self.todo)
-        words = f"{self.reused + n} trials: {self.reused} are there already, {n} to run"
-        reasons = [
-            f"{count} because {why}" if why != "new" else f"{count} new" for why, count in self.why.items()
-        ]
-        needed = reasons and (self.reused or set(self.why) - {"new"})
-        return f"{words} ({', '.join(reasons)})" if needed else words
 
 
 class Study:
@@ -244,16 +443,24 @@ class Study:
 
     # ---------------------------------------------------------------------------------------- running
 
-    def outstanding(self, retry: bool = False) -> Outstanding:
+    def outstanding(self, retry: bool = False) -> list[Trial]:
         """What is to be run: no record yet, or (`retry`) it failed, or more is allowed now."""
-        found = self.records.of(self.trials)
-        todo = [t for t in self.trials if not _is_settled(found.get(t.hash), self.design.limits, retry)]
-        known = {trial.hash for trial in self.trials}
-        before = (
-            {_same_trial(record.trial): record for record in self.records.others(known)} if todo else {}
-        )
-        why = Counter(_why(trial, found.get(trial.hash), before) for trial in todo)
-        return Outstanding(todo, len(self.trials) - len(todo), dict(why))
+        return self.records.outstanding(self.trials, self.design.limits, retry)
+
+    def describe_outstanding(self, left: Sequence[Trial]) -> str:
+        """One line: how many trials are there, and how many are run (`left`), and why."""
+        n, reused = len(self.trials), len(self.trials) - len(left)
+        words = f"{n} trials: {reused} are there already, {len(left)} to run"
+        own = self.records.of(left)
+        others = self.records.others(trial.hash for trial in self.trials) if left else ()
+        before = {_same_trial(record.trial): record for record in others}
+        why = Counter(_why(trial, own.get(trial.hash), before) for trial in left)
+        reasons = [
+            f"{count} because {reason}" if reason != "new" else f"{count} new"
+            for reason, count in why.items()
+        ]
+        needed = reasons and (reused or set(why) - {"new"})
+        return f"{words} ({', '.join(reasons)})" if needed else words
 
     def run(
         self,
@@ -272,7 +479,7 @@ class Study:
     # ------------------------------------------------------------------------------------ what fits cost
 
     def first_trials(self) -> dict[str, Trial]:
-        """The first trial of each method that is tried, and of each completer beside them."""
+        """The first trial of each method that is tried."""
         firsts: dict[str, Trial] = {}
         for trial in self.trials:
             if trial.key["kind"] in ("predict", "complete"):
@@ -304,13 +511,11 @@ class Study:
         self.design = replace(self.design, finalists=choose_finalists(self.results()))
         self.__dict__.pop("trials", None)
         self.save()
-        self.run(self.outstanding().todo, pool, tell)
+        self.run(self.outstanding(), pool, tell)
         full = make_full_trials(self.data, self.design)
-        found = self.records.of(full)
         limits = replace(self.design.limits, seconds=self.design.time_limit or FULL_FIT_SECONDS)
         fit = FullFit(self.whole, len(self.data.data), self.design.seed)
-        left = [trial for trial in full if not _is_settled(found.get(trial.hash), limits, False)]
-        run(left, Run(self.records, fit, limits, tell), Pool(1))
+        run(self.records.outstanding(full, limits), Run(self.records, fit, limits, tell), Pool(1))
 
     def measured_seconds(self) -> dict[str, float]:
         """Median of the CPU seconds that fits of a method have taken, of those that are recorded."""
@@ -324,8 +529,7 @@ class Study:
 
     def results(self) -> ComparisonResults:
         """What the records that are there say."""
-        found, kinds = self.records.of(self.trials), self._kinds
-        beside = [record for record in found.values() if record.trial["kind"] not in kinds]
+        found = self.records.of(self.trials)
         summary = self._summarise(found)
         full = self.records.of(make_full_trials(self.data, self.design)).values()
         order = describe_order(summary) if self.data.kind != "completion" else []
@@ -339,20 +543,10 @@ class Study:
             results,
             recommendation=recommendation,
             at_size=describe_size(self.design, len(self.data.data), full, self.metric, order),
-            completion=self._beside(beside) if self.design.completers else None,
             done=len(found),
             wanted=len(self.trials),
             warnings=(*self.design.remarks, *_failed_parts(found.values())),
         )
-
-    @property
-    def _kinds(self) -> tuple[str, ...]:
-        """Of trials that methods are judged by."""
-        return ("complete",) if self.data.kind == "completion" else _PREDICTION_KINDS
-
-    def _summarise(self, found: Mapping[str, Record]) -> ComparisonSummary:
-        own = [record for record in found.values() if record.trial["kind"] in self._kinds]
-        return ComparisonSummary(self.data, self.design, own, self._wanted(self._kinds[0]))
 
     def check_weighable(self) -> None:
         """Refuse scores that are not made of those of single samples, which patterns cannot weight."""
@@ -367,19 +561,12 @@ class Study:
         self.check_weighable()
         return weigh_patterns(self._summarise(self.records.of(self.trials)), mix)
 
-    def _wanted(self, main: str) -> dict[str, int]:
-        """How many trials each method is judged by."""
+    def _summarise(self, found: Mapping[str, Record]) -> ComparisonSummary:
+        main = "complete" if self.data.kind == "completion" else "predict"
         hide, keys = self.design.hide, [trial.key for trial in self.trials if trial.key["kind"] == main]
         counts = Counter(key["method"] for key in keys if key.get("rate", hide) == hide)
-        return {method: counts[method] for method in self.design.methods}
-
-    def _beside(self, records: Sequence[Record]) -> ComparisonResults:
-        """How well completers do on hidden cells of what is predicted from."""
-        completers, repeats = self.design.completers, self.design.repeats_beside
-        empty: dict[str, Any] = {"metric": None, "rates": (), "left_out": {}, "repeats_of": {}}
-        design = replace(self.design, methods=completers, repeats=repeats, **empty)
-        wanted = dict.fromkeys(completers, repeats)
-        return ComparisonSummary(self.data.for_completion(), design, records, wanted).results()
+        wanted = {method: counts[method] for method in self.design.methods}
+        return ComparisonSummary(self.data, self.design, list(found.values()), wanted)
 
 
 def _failed_parts(records: Iterable[Record]) -> Iterator[str]:
@@ -390,17 +577,6 @@ def _failed_parts(records: Iterable[Record]) -> Iterator[str]:
         failed = [record for record in records if record.trial["kind"] == kind and not record.done]
         if failed:
             yield f"{len(failed)} fits {words} failed, e.g. {failed[0].error}"
-
-
-def _is_settled(record: Record | None, limits: Limits, retry: bool) -> bool:
-    if record is None:
-        return False
-    if record.status in ("time", "memory", "died"):
-        allowed = {"time": limits.seconds, "memory": limits.memory}.get(record.status)
-        before = record.cost.get(f"{record.status}_limit")
-        more = before is not None and (allowed is None or allowed > before)
-        return not (retry or more)
-    return record.done or not retry
 
 
 def _same_trial(key: Mapping[str, Any]) -> str:
@@ -442,7 +618,6 @@ def _thin_design(data: TaskData, design: Design, firsts: Mapping[str, Record]) -
         left_out={**design.left_out, **{name: slow[name] for name in design.methods if name in slow}},
         repeats_of={name: count for name, count in counts.items() if count < design.repeats},
         repeats_of_views=design.repeats_of_views if views < _MAX_SECONDS else 1,
-        completers=tuple(n for n in design.completers if n not in slow and cpu.get(n, 0) <= _MAX_SECONDS),
     )
 
 
@@ -460,9 +635,8 @@ def open_study(folder: str | os.PathLike[str]) -> Study:
     design = load_design(place)  # first: it says what a folder without one is
     data = load_data(place)
     try:
-        for names, own in ((design.methods, data), (design.completers, data.for_completion())):
-            for name in names:
-                make_plan(name, own)
+        for name in design.methods:
+            make_plan(name, data)
         return Study(data, design, place)
     except ValueError as error:
         raise FileError(f"{place / DESIGN_FILE}: not a design for these data ({one_line(error)})") from None

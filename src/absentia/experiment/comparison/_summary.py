@@ -25,15 +25,15 @@ from absentia.experiment.comparison._recommendation import (
 )
 from absentia.experiment.engine import Record
 from absentia.experiment.learning_curve import (
-    Judged,
     LearningCurve,
+    ScoreContext,
     ViewCurve,
     average_folds,
     describe_lead,
     make_sample_curve,
     make_view_curve,
 )
-from absentia.experiment.pattern_mix import JudgedSamples, MixScores, PatternMix, count_patterns, weigh_mix
+from absentia.experiment.pattern_mix import HeldOutSamples, MixScores, PatternMix, count_patterns, weigh_mix
 from absentia.experiment.results import (
     ComparisonResults,
     Contrast,
@@ -61,11 +61,12 @@ class ComparisonSummary:
         self.simplest = data.task.simplest
         self.metrics = data.task.order_metrics(design.metric)
         main = "complete" if data.kind == "completion" else "predict"
-        of_rate = [r for r in self.records if r.trial["kind"] == main and self._at_main_rate(r)]
-        self.main = {m: [r for r in of_rate if r.trial["method"] == m] for m in wanted}
-
-    def _at_main_rate(self, record: Record) -> bool:
-        return record.trial["kind"] != "complete" or record.trial["rate"] == self.design.hide
+        own = [
+            r
+            for r in self.records
+            if (r.trial["kind"], r.trial.get("rate", design.hide)) == (main, design.hide)
+        ]
+        self.main = {m: [r for r in own if r.trial["method"] == m] for m in wanted}
 
     @property
     def metric(self) -> Metric:
@@ -108,11 +109,9 @@ class ComparisonSummary:
         def place(row: MethodRow) -> float:
             return sign * row.scores[self.metric.name].value if self.metric.name in row.scores else none
 
-        skipped = [self._make_skipped_row(name, why) for name, why in self.design.left_out.items()]
+        left_out = self.design.left_out.items()
+        skipped = [MethodRow(name, *self._describe(name), left_out=why) for name, why in left_out]
         return [*sorted(tried, key=place), *skipped]
-
-    def _make_skipped_row(self, name: str, why: str) -> MethodRow:
-        return MethodRow(name, *self._describe(name), left_out=why)
 
     def _describe(self, method: str) -> tuple[str, bool]:
         """A method in words, and whether it is a baseline."""
@@ -299,7 +298,7 @@ def weigh_patterns(summary: ComparisonSummary, mix: PatternMix) -> MixScores:
     n_folds, repeats = count_folds(data, summary.design), summary.design.repeats
     dependence = 1.0 if data.data.n_groups is None else len(data.data) / data.data.n_groups
     overlap = dependence * (1 / repeats + n_folds / (n_folds - 1))
-    judged = JudgedSamples(task, data.targets, data.data.observed, statistics, overlap)
+    judged = HeldOutSamples(task, data.targets, data.data.observed, statistics, overlap)
     metric, scores, note = summary.metric, weigh_mix(judged, mix, summary.metric), ""
     if not scores and task.pattern_metric not in (None, metric):
         other = task.pattern_metric
@@ -373,9 +372,9 @@ def _make_learning_curve(summary: ComparisonSummary) -> LearningCurve:
     """Scores by how many samples are learned from, and by how many have a view; all are there already."""
     data, design = summary.data, summary.design
     n = len(data.data)
-    judged = Judged(summary.metric, n, summary.share, summary.equivalence)
+    context = ScoreContext(summary.metric, n, summary.share, summary.equivalence)
     methods = curve_methods(data, design)
-    samples = [make_sample_curve(method, _scores_by_size(summary, method), judged) for method in methods]
+    samples = [make_sample_curve(method, _scores_by_size(summary, method), context) for method in methods]
     views: list[ViewCurve] = []
     for v, view in enumerate(data.data.names if design.learning_curve else ()):
         have, spare = int(data.data.observed[:, v].sum()), len(find_spare_cells(data.data, view))
@@ -386,7 +385,7 @@ def _make_learning_curve(summary: ComparisonSummary) -> LearningCurve:
             for some in _group_by_share([r for r in summary.of_kind("presence") if r.trial["view"] == view])
         }
         counts[float(have)] = summary.folds(methods[0], summary.metric)
-        views.append(make_view_curve(view, _drop_empty(counts), n - have, judged))
+        views.append(make_view_curve(view, _drop_empty(counts), n - have, context))
     return LearningCurve(summary.metric, tuple(samples), tuple(views))
 
 
@@ -404,11 +403,11 @@ def _scores_by_size(summary: ComparisonSummary, method: str) -> dict[float, _Fol
 def describe_order(summary: ComparisonSummary) -> list[str]:
     """Whether the first of the finalists would stay ahead of the others with all samples that there are."""
     first, *others = summary.design.finalists or ("",)
-    judged = Judged(summary.metric, len(summary.data.data), summary.share, summary.equivalence)
+    context = ScoreContext(summary.metric, len(summary.data.data), summary.share, summary.equivalence)
     curve = _scores_by_size(summary, first)
     return [
         describe_lead(
-            (first, curve), (other, _scores_by_size(summary, other)), judged, summary.design.n_samples
+            (first, curve), (other, _scores_by_size(summary, other)), context, summary.design.n_samples
         )
         for other in others
     ]

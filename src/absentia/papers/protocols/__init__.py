@@ -18,7 +18,7 @@ from typing import Any
 
 import absentia
 from absentia.datasets import data_folder
-from absentia.experiment.engine import Pool, Record, Records, Run, Trial, declared_versions, run
+from absentia.experiment.engine import Limits, Pool, Record, Records, Run, Trial, declared_versions, run
 from absentia.files import FileError
 from absentia.methods.base import check_name
 from absentia.papers._experiment import Experiment
@@ -159,8 +159,7 @@ class Reproduction:
 
     def outstanding(self, retry: bool = False) -> list[Trial]:
         """Trials without a record, or (`retry`) whose record says that they failed."""
-        there = self.records.of(self.trials)
-        return [t for t in self.trials if t.hash not in there or (retry and not there[t.hash].done)]
+        return self.records.outstanding(self.trials, Limits(), retry)
 
     def run(
         self,
