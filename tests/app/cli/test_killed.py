@@ -246,5 +246,6 @@ def test_the_same_command_says_what_it_reuses_and_why_it_does_not(tmp_path, whol
     assert there == whole
 
     write_data(tmp_path, seed=1)
-    words = f"{TRIALS} trials: 0 are there already, {TRIALS} to run ({TRIALS} because the data are others)"
+    why = "the data, or what classes are decided by, are others"
+    words = f"{TRIALS} trials: 0 are there already, {TRIALS} to run ({TRIALS} because {why})"
     assert said(tmp_path, *again) == words
