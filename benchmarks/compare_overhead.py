@@ -24,7 +24,7 @@ import numpy as np
 from absentia import Views, missingness
 from absentia.experiment.comparison import Design, Study, TaskData, make_task_data
 from absentia.experiment.engine import Pool, Records, Run, Trial, run
-from absentia.methods.catalogue import offered
+from absentia.methods.catalogue import list_entries
 
 POOLS = {"this process": Pool(1), "1 process apart": Pool(1, apart=True), "2 processes": Pool(2)}
 
@@ -41,7 +41,7 @@ def made(n: int) -> TaskData:
 def cheapest(problem: TaskData, n: int) -> tuple[str, ...]:
     """Methods whose first fits took least."""
     with tempfile.TemporaryDirectory() as folder:
-        study = Study(problem, Design(tuple(offered("classifier"))), folder)
+        study = Study(problem, Design(tuple(list_entries("classifier"))), folder)
         study.time_methods(Pool())
         seconds = study.measured_seconds()
     return tuple(sorted(seconds, key=lambda name: seconds[name])[:n])

@@ -84,7 +84,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=50)
     parser.add_argument("--all", action="store_true", help="every score, not only those beyond two")
     given = parser.parse_args()
-    methods = given.methods or list(catalogue.offered("classifier", variants=True))
+    methods = given.methods or list(catalogue.list_entries("classifier", variants=True))
     if given.quick:
         methods, given.features, given.views, given.seeds = ["linear", "average"], [2], [1], 2
     print("| features x views | score | mean | standard errors from chance | |\n|---|---|---|---|---|")

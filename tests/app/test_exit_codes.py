@@ -25,8 +25,8 @@ from helpers.command_line import Result, refused, run
 
 FEW = """
 from absentia.experiment import _validation
-found = _validation.offered("completer")
-_validation.offered = lambda kind: {name: found[name] for name in ("mean", "zero", "knn")}
+found = _validation.list_entries("completer")
+_validation.list_entries = lambda kind: {name: found[name] for name in ("mean", "zero", "knn")}
 """
 
 

@@ -392,13 +392,13 @@ def test_sparse_tables_in_any_order_of_columns_are_put_in_order():
 
 def test_views_can_have_other_names():
     views = Views.from_dict({"a": pd.DataFrame({"p": [1.0, 2]}), "b": pd.DataFrame({"q": ["u", "v"]})})
-    other = views.renamed({"b": "c"})
+    other = views.rename({"b": "c"})
     assert other.names == ("a", "c")
     assert other.features("c").tolist() == ["q"]
     assert other.levels("c") == {"q": ("u", "v")}
     np.testing.assert_array_equal(other.block("c"), views.block("b"))
     with pytest.raises(ValueError, match="'a'"):
-        views.renamed({"b": "a"})
+        views.rename({"b": "a"})
 
 
 def test_a_view_can_be_given_to_all():

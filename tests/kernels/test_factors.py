@@ -13,7 +13,7 @@ from absentia.core import Dense, Gram
 def decide(approx, n, n_landmarks=200):
     """What kernels of so many samples in three views are given by."""
     views = Views.from_dict({name: np.ones((n, 1)) for name in "abc"})
-    return ViewKernels(approx=approx, n_landmarks=n_landmarks).settled(views).approx
+    return ViewKernels(approx=approx, n_landmarks=n_landmarks).fix_approximation(views).approx
 
 
 def test_few_samples_have_whole_kernels_without_a_word():
@@ -68,7 +68,7 @@ def test_factors_do_without_the_features_of_training_samples(rng):
     makes = ViewKernels(approx="nystrom", n_landmarks=10).fit(Views.from_dict({"a": X}))
     assert not len(makes._raw["a"].X)
     assert not len(makes._maps["a"].kernel.X)
-    part = makes.restricted(np.arange(5), np.ones((5, 1), dtype=bool))
+    part = makes.restrict(np.arange(5), np.ones((5, 1), dtype=bool))
     new = Views.from_dict({"a": X[:7]})
     np.testing.assert_allclose(part.transform(new).block("a"), makes.transform(new).block("a")[:, :5])
 
@@ -77,12 +77,12 @@ def test_what_is_decided_for_all_samples_holds_for_parts_of_them(monkeypatch, rn
     monkeypatch.setenv("ABSENTIA_MEMORY", "300k")
     views = Views.from_dict({"a": rng.standard_normal((60, 2)), "b": rng.standard_normal((60, 2))})
     with pytest.warns(UserWarning, match="60 samples"):
-        settled = ViewKernels(n_landmarks=9).settled(views)
+        settled = ViewKernels(n_landmarks=9).fix_approximation(views)
     assert (settled.approx, settled.n_landmarks) == ("nystrom", 9)
     for same in (ViewKernels(approx=None), ViewKernels("precomputed")):
-        assert same.settled(views) is same
+        assert same.fix_approximation(views) is same
     few = ViewKernels()
-    assert few.settled(views[:50]) is few
+    assert few.fix_approximation(views[:50]) is few
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         LateFusion(kernel=ViewKernels(n_landmarks=9)).fit(views, rng.random(60) > 0.5)

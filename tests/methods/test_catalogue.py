@@ -3,7 +3,7 @@
 import pytest
 
 from absentia.core import Estimator, get_parameters
-from absentia.methods.catalogue import CATALOGUE, as_printed, find, is_method, offered, variants_of
+from absentia.methods.catalogue import CATALOGUE, as_printed, find, is_method, list_entries, variants_of
 from absentia.tasks import CLASSIFICATION
 
 
@@ -36,7 +36,7 @@ def test_defaults_read_from_texts_are_the_defaults(entry):
 
 def test_methods_are_found_by_name_and_family():
     assert find("cvkt", "completer").make(**find("cvkt", "completer").read({"--rounds": "3"})).rounds == 3
-    assert list(offered("matrix")) == ["pma"]
+    assert list(list_entries("matrix")) == ["pma"]
     with pytest.raises(ValueError, match="no method 'cvkd'; did you mean cvkt"):
         find("cvkd", "completer")
     with pytest.raises(ValueError, match="no method 'mkl'"):
@@ -131,8 +131,8 @@ def test_a_variant_is_its_method_with_some_flags_given():
     svm = find("svm", "classifier")
     names = [one.name for one in variants_of(find("cox", "survival"))]
     assert names == ["cox-zero", "cox-cvkt-linear", "cox-cvkt-rbf"]
-    assert "cvkt-svm" not in offered("classifier")
-    assert offered("classifier", variants=True)["cvkt-svm"].variant_of == "svm"
+    assert "cvkt-svm" not in list_entries("classifier")
+    assert list_entries("classifier", variants=True)["cvkt-svm"].variant_of == "svm"
     for variant in variants_of(svm):
         flags = {"--completer": str(variant.fixed["completer"]), "--combine": variant.fixed["combine"]}
         assert repr(svm.make(**svm.read(flags))) == repr(variant.make())
@@ -141,7 +141,7 @@ def test_a_variant_is_its_method_with_some_flags_given():
 
 def test_every_family_has_a_default_and_what_compare_tries_is_led_by_a_baseline():
     for family in ("completer", "classifier", "regressor", "survival", "matrix"):
-        assert sum(entry.default for entry in offered(family).values()) == 1
+        assert sum(entry.default for entry in list_entries(family).values()) == 1
     for task in ("classes", "labels", "numbers", "survival", "completion"):
         tried = [entry for entry in CATALOGUE if task in entry.compared]
         assert tried[0].baseline

@@ -8,7 +8,7 @@ import pytest
 
 from absentia import AverageKernelSVC, EMFill, KernelViews, KNNFill, SVTFill
 from absentia.data import _inputs
-from absentia.methods.catalogue import offered
+from absentia.methods.catalogue import list_entries
 
 N, WHOLE = 1500, 8 * 1500**2
 #: What would take long and says nothing of memory.
@@ -24,7 +24,7 @@ QUICK = {
 TAKERS = [
     (family, name)
     for family in ("completer", "classifier", "regressor", "survival")
-    for name, entry in offered(family).items()
+    for name, entry in list_entries(family).items()
     if "kernels" in entry.takes
 ]
 
@@ -57,7 +57,7 @@ def test_factors_are_worked_on_or_refused(family, name, many, monkeypatch):
     kernels, latent = many
     survival = np.column_stack([np.exp(latent[:, 0]), latent[:, 1] > 0])
     target = {"classifier": latent[:, 0] > 0, "regressor": latent[:, 0], "survival": survival}.get(family)
-    method = offered(family)[name].make()
+    method = list_entries(family)[name].make()
     method.set_params(**{p: x for p, x in QUICK.items() if p in method.get_params(deep=False)})
     refusal = None
     tracemalloc.start()

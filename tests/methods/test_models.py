@@ -41,7 +41,7 @@ from absentia import (
 from absentia.core import Serialized, serialize
 from absentia.files import read_new, write_state
 from absentia.methods import catalogue
-from absentia.methods.catalogue import offered
+from absentia.methods.catalogue import list_entries
 from absentia.methods.models import Model
 from conftest import random_problem
 from helpers.crafted_archives import described, refused, write_rows
@@ -707,7 +707,7 @@ def test_every_name_that_can_be_fitted_predicts_the_same_in_another_process(tmp_
     }
     wanted = {}
     for family, target in targets.items():
-        for name, entry in offered(family).items():
+        for name, entry in list_entries(family).items():
             if name in ("complete-cases", "complete-regression"):  # there are no complete cases here
                 continue
             fitted = entry.make()

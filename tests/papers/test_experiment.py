@@ -46,13 +46,13 @@ def test_rows_are_named_by_factors_and_parts(tmp_path):
 
 
 def test_in_small_it_has_fewer_values_columns_and_claims(tmp_path):
-    small = experiment(tmp_path).reduced(quick=True)
+    small = experiment(tmp_path).reduce(quick=True)
     assert small.design == {"level": (0.5,)} or small.design == {"level": [0.5]}
     assert [column.name for column in small.columns] == ["zero", "mean"]
     assert [claim.words for claim in small.claims] == ["mean beats zero"]
     assert small.repeats == 1
-    assert experiment(tmp_path).reduced(repeats=7).repeats == 7
-    assert experiment(tmp_path).reduced(quick=True, repeats=2).repeats == 2
+    assert experiment(tmp_path).reduce(repeats=7).repeats == 7
+    assert experiment(tmp_path).reduce(quick=True, repeats=2).repeats == 2
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_every_experiment_can_be_asked_for(name):
     assert one.paper in {paper.key for paper in list_papers()}
     for column in one.columns:
         assert version_of(one.protocol, column.method).endswith("protocol 1")
-    small = one.reduced(quick=True)
+    small = one.reduce(quick=True)
     assert len(list(small.settings())) <= len(list(one.settings()))
     assert small.columns
 

@@ -15,8 +15,8 @@ from absentia.papers import (
     describe_versions,
     list_experiments,
     list_papers,
-    markdown,
     read_records,
+    render_markdown,
     render_pages,
     summarise,
     write_records,
@@ -171,7 +171,7 @@ def test_the_index_lists_every_place_of_every_paper():
 
 def page(tmp_path, text=TEXT, quick=False, picture=""):
     small = experiment(tmp_path, text)
-    return markdown(summarise(small, records(small), quick), picture)
+    return render_markdown(summarise(small, records(small), quick), picture)
 
 
 def test_tables_have_both_numbers_marks_and_signs(tmp_path):

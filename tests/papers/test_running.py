@@ -42,21 +42,21 @@ def test_columns_may_be_for_some_levels_only(tmp_path):
 
 
 def test_what_was_done_is_not_done_again_and_failures_on_demand(tmp_path, counted):
-    work = Reproduction(experiment(tmp_path).reduced(repeats=1), tmp_path / "out")
+    work = Reproduction(experiment(tmp_path).reduce(repeats=1), tmp_path / "out")
     work.run(work.outstanding(), Pool())
     assert len(counted) == 8
     assert work.outstanding() == []
     assert len(work.done()) == 8
-    again = Reproduction(experiment(tmp_path).reduced(repeats=2), tmp_path / "out")
+    again = Reproduction(experiment(tmp_path).reduce(repeats=2), tmp_path / "out")
     assert len(again.outstanding()) == 8  # the second repeat
     assert {trial.key["method"] for trial in work.outstanding(retry=True)} == {"CVKT"}
 
 
 def test_experiments_with_the_same_trials_share_them(tmp_path, counted):
-    one = Reproduction(experiment(tmp_path).reduced(repeats=1), tmp_path / "out")
+    one = Reproduction(experiment(tmp_path).reduce(repeats=1), tmp_path / "out")
     one.run(one.outstanding(), Pool())
     text = TEXT.replace("{level} missing", "{level} gone").replace("0.25 missing", "0.25 gone")
-    other = Reproduction(experiment(tmp_path, text, "other").reduced(repeats=1), tmp_path / "out")
+    other = Reproduction(experiment(tmp_path, text, "other").reduce(repeats=1), tmp_path / "out")
     assert other.outstanding() == []
 
 
@@ -81,7 +81,7 @@ def test_data_are_named_when_they_are_not_there(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_real_one_runs_in_small_and_twice_gives_the_same(tmp_path):
-    small = find_experiment("mkmc-simulated").reduced(quick=True)
+    small = find_experiment("mkmc-simulated").reduce(quick=True)
     found = []
     for name in ("a", "b"):
         work = Reproduction(small, tmp_path / name)

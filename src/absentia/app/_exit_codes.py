@@ -85,7 +85,7 @@ class _SignalWatchdog:
         listen = partial(_listen, theirs, self.seconds, _give_up)
         threading.Thread(target=listen, daemon=True).start()
 
-    def answered(self) -> None:
+    def acknowledge(self) -> None:
         """A signal has come where it can be answered."""
         if self._ours is not None:
             with suppress(OSError):
@@ -205,7 +205,7 @@ def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
 
     def is_stopped() -> bool:
         if interrupts:
-            _watchdog.answered()
+            _watchdog.acknowledge()
         return interrupts > 0
 
     def handler(number: int, frame: FrameType | None) -> None:
@@ -271,7 +271,7 @@ def _system(error: OSError) -> tuple[int, str]:
 
 def report_error(error: BaseException) -> int:
     """Say what happened and give the exit code; never fails itself."""
-    _watchdog.answered()
+    _watchdog.acknowledge()
     _ignore_signals()
     with suppress(Exception):
         _silence_broken_streams()

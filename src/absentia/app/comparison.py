@@ -306,7 +306,7 @@ def _open_folder(folder: Any, data: TaskData, design: Design) -> Comparison:
 def _run(study: Study, pool: Pool, tell: Callable[[Any], None], verbose: bool, thin: bool) -> None:
     """Time methods if slow ones are to be thinned out, then do all that is left."""
     for timing in (True, False) if thin else (False,):
-        todo = study.untimed() if timing else study.outstanding()
+        todo = study.list_untimed() if timing else study.outstanding()
         run = study.time_methods if timing else partial(study.run, todo)
         if not verbose:
             run(pool, tell)

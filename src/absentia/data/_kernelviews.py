@@ -252,7 +252,7 @@ class KernelViews(Presence):
     def _spectra(self) -> dict[str, tuple[float, float] | None]:
         return {}
 
-    def _picked(self, key: Any) -> Self:
+    def _select(self, key: Any) -> Self:
         rows, cols = self._row_and_column_index(key)
         columns = Presence(self.column_ids, self.names, self.column_observed)
         return replace(

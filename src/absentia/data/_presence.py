@@ -333,12 +333,12 @@ class Presence:
     @overload
     def __getitem__(self, key: Any) -> Self: ...
     def __getitem__(self, key: Any) -> Any:
-        return self.to_frame(key) if isinstance(key, str) else self._picked(key)
+        return self.to_frame(key) if isinstance(key, str) else self._select(key)
 
     def to_frame(self, name: str) -> Any:
         raise NotImplementedError
 
-    def _picked(self, key: Any) -> Self:
+    def _select(self, key: Any) -> Self:
         raise NotImplementedError
 
     def _size_of(self, name: str) -> str:

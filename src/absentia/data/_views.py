@@ -341,7 +341,7 @@ class Views(Presence):
         """Number of NaN inside observed rows, by view."""
         return {name: _count_nan(self._blocks[name]) for name in self.names}
 
-    def _picked(self, key: Any) -> Self:
+    def _select(self, key: Any) -> Self:
         index = as_index(key, self.n_samples)
         if np.array_equal(index, np.arange(self.n_samples)):
             return self
@@ -353,7 +353,7 @@ class Views(Presence):
             _blocks=self._taken(self._places(index)),
         )
 
-    def renamed(self, names: Mapping[str, str]) -> Self:
+    def rename(self, names: Mapping[str, str]) -> Self:
         """The same views under other names, those that `names` has."""
         new = check_names([names.get(name, name) for name in self.names])
         pairs = list(zip(self.names, new, strict=True))

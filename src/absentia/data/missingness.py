@@ -219,10 +219,10 @@ def mar(
     (array([100,  70]), True)
     """
     observed = _observed(where)
-    z = _standardised(_numbers("score", score, observed.shape[:1]))
+    z = _standardise(_numbers("score", score, observed.shape[:1]))
     n_hidden = _counts(observed, rate)
     n_hidden[_view_indices(always, observed.shape[1])] = 0
-    priority = _tilted(np.broadcast_to(z[:, None], observed.shape), strength, random_state)
+    priority = _draw_priorities(np.broadcast_to(z[:, None], observed.shape), strength, random_state)
     return _hide_in_each_view(observed, n_hidden, priority, allow_empty)
 
 
@@ -265,8 +265,8 @@ def mnar(
     numbers = _numbers("scores", scores, observed.shape, observed)
     z = np.zeros_like(numbers)
     for v, seen in enumerate(observed.T):
-        z[seen, v] = _standardised(numbers[seen, v])
-    priority = _tilted(z, strength, random_state)
+        z[seen, v] = _standardise(numbers[seen, v])
+    priority = _draw_priorities(z, strength, random_state)
     return _hide_in_each_view(observed, _counts(observed, rate), priority, allow_empty)
 
 
@@ -491,14 +491,14 @@ def _view_indices(views: int | Sequence[int] | None, n_views: int) -> _Ints:
     return indices
 
 
-def _standardised(score: _Floats) -> _Floats:
+def _standardise(score: _Floats) -> _Floats:
     """Mean 0, variance 1; all zero if constant."""
     if not score.size or np.ptp(score) == 0:
         return np.zeros_like(score)
     return np.asarray((score - score.mean()) / score.std())
 
 
-def _tilted(z: _Floats, strength: float, random_state: RandomState) -> _Floats:
+def _draw_priorities(z: _Floats, strength: float, random_state: RandomState) -> _Floats:
     """Wishes whose k largest are k weighted draws without replacement (the Gumbel trick)."""
     if not np.isfinite(strength):
         raise ValueError(f"strength={strength}; pass a finite number, 0 to ignore the score")

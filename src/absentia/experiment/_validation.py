@@ -27,7 +27,7 @@ from absentia.core import Array
 from absentia.data import KernelViews, Views
 from absentia.kernels import ViewKernels
 from absentia.methods import inspection
-from absentia.methods.catalogue import offered
+from absentia.methods.catalogue import list_entries
 from absentia.methods.models import Model
 from absentia.methods.prediction import HeldOutScores
 from absentia.tasks import (
@@ -369,6 +369,8 @@ def compare_with_baselines(
     tick : callable
         Called once for each of them.
     """
-    completers = {entry.name: entry.make() for entry in offered("completer").values() if entry.baseline}
+    completers = {
+        entry.name: entry.make() for entry in list_entries("completer").values() if entry.baseline
+    }
     completers[name] = completer
     return measure_hidden_errors(kernels, completers, tick=tick, max_samples=_MAX_MEASURED_SAMPLES)

@@ -177,7 +177,7 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         empty: FactorMap = self._maps[name].select_samples(np.zeros(0, dtype=int))
         return empty
 
-    def settled(self, X: Views) -> Any:
+    def fix_approximation(self, X: Views) -> Any:
         """The same with ``approx="auto"`` decided by these samples, once, for fits to parts of them.
 
         Raises if there is no memory for the kernels of all views.
@@ -259,7 +259,7 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
             X = X.select([name for name in X.names if name in self.names_in_])
         return X if isinstance(X, KernelViews) else self._coding.of_new(X)
 
-    def restricted(self, samples: Array, had: Array) -> Any:
+    def restrict(self, samples: Array, had: Array) -> Any:
         """The same, against the training samples at these positions only, in the views they `had`.
 
         Where kernels are centred, which takes all samples, nothing is left out.

@@ -257,10 +257,10 @@ class Model:
         in_use = carried()  # samples x views
         samples = np.flatnonzero(in_use.any(axis=1))
         samples = samples if len(samples) else np.arange(1)
-        kernels = None if self.kernels is None else self.kernels.restricted(samples, in_use[samples])
+        kernels = None if self.kernels is None else self.kernels.restrict(samples, in_use[samples])
         if kernels is not None and len(kernels.ids_) != len(samples):
             return self
-        return replace(self, classifier=self.classifier.restricted(samples), kernels=kernels)
+        return replace(self, classifier=self.classifier.restrict(samples), kernels=kernels)
 
     def rows(self, data: Views | KernelViews) -> Views | KernelViews:
         """What the classifier takes of new samples, views in the model's order."""

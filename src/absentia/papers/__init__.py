@@ -24,8 +24,8 @@ from absentia.papers._pages import (
     as_mappings,
     chart_svg,
     describe_versions,
-    markdown,
     read_records,
+    render_markdown,
     render_pages,
     write_records,
 )

@@ -184,7 +184,7 @@ class Experiment:
     kinds: Mapping[str, str] = field(default_factory=dict)
     quick: Mapping[str, Any] = field(default_factory=dict)
 
-    def reduced(self, quick: bool = False, repeats: int | None = None) -> "Experiment":
+    def reduce(self, quick: bool = False, repeats: int | None = None) -> "Experiment":
         """In small, or with so many repeats."""
         experiment = self
         if quick:

@@ -144,7 +144,7 @@ def render_pages(folder: Path) -> dict[str, str]:
         picture = f"{name}.svg" if experiment.chart else ""
         if picture:
             pages[picture] = chart_svg(summary)
-        pages[f"{name}.md"] = markdown(summary, picture)
+        pages[f"{name}.md"] = render_markdown(summary, picture)
     pages[_INDEX] = _render_index(summaries)
     return pages
 
@@ -203,7 +203,7 @@ def _list_counts(of_kind: Mapping[str, int]) -> str:
 # -------------------------------------------------------------------------------------------- Markdown
 
 
-def markdown(summary: Summary, picture: str = "") -> str:
+def render_markdown(summary: Summary, picture: str = "") -> str:
     """The page of an experiment."""
     return "\n".join(_lines(summary, picture)).rstrip() + "\n"
 

@@ -444,7 +444,7 @@ class Task:
     @property
     def default_method(self) -> str:
         """The method of the task if none is named."""
-        entries = catalogue.offered(self.family, variants=True).values()
+        entries = catalogue.list_entries(self.family, variants=True).values()
         return next(entry.name for entry in entries if entry.default)
 
     def compared_methods(self, baselines: bool = False) -> tuple[str, ...]:

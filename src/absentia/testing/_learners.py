@@ -325,7 +325,7 @@ def _rows_that_do_not_go_with_training_are_refused(estimator: Any) -> None:
             fitted.predict(X[np.ix_(few, np.arange(N)[::-1])])
         X_unknown = X.select(X.names[1:])
     else:  # of features, views that are left out may count as absent
-        X_unknown = X.renamed({name: f"other {name}" for name in X.names})
+        X_unknown = X.rename({name: f"other {name}" for name in X.names})
     with refused(ValueError, "were there in training"):
         fitted.predict(X_unknown)
 

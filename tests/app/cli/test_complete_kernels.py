@@ -8,7 +8,7 @@ import absentia
 from absentia import MeanFill, calibrate_completer, datasets, io, missingness
 from absentia.app.cli._completing import _is_finite
 from absentia.core import Completed, Gram
-from absentia.methods.catalogue import offered
+from absentia.methods.catalogue import list_entries
 from conftest import random_kernels
 from helpers.command_line import refused, run
 
@@ -19,7 +19,7 @@ def wide_terminal(monkeypatch):
 
 
 @pytest.mark.slow_params("cvkt-descent", "mkmc-fa", "mkmc-full", "auto", "mkc-ht")
-@pytest.mark.parametrize("method", list(offered("completer")))
+@pytest.mark.parametrize("method", list(list_entries("completer")))
 def test_complete_writes_kernels_with_everything_observed(kernels, tmp_path, method):
     out = tmp_path / "out.npz"
     result = run("complete", kernels, "-o", out, "--method", method)

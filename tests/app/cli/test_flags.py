@@ -3,7 +3,7 @@
 import pytest
 
 import absentia
-from absentia.methods.catalogue import find, offered
+from absentia.methods.catalogue import find, list_entries
 from helpers.command_line import refused, run
 
 
@@ -16,7 +16,7 @@ def wide_terminal(monkeypatch):
 def test_lists_name_every_flag_of_every_method_and_explain_those_of_one(verb):
     families = ("completer", "matrix") if verb == "complete" else ("classifier", "regressor", "survival")
     text = run(verb, "--list").stdout
-    for entry in offered(*families).values():
+    for entry in list_entries(*families).values():
         for flag in entry.parameters():
             assert flag in text
     assert "--list names them" in run(verb, "--help").stdout
@@ -65,7 +65,7 @@ def test_what_is_listed_stands_under_what_it_learns():
     places = [lines.index(word) for word in ("classes", "numbers", "ridge", "survival", "cox")]
     assert places == sorted(places)
     for family in ("classifier", "regressor", "survival"):
-        assert set(offered(family)) <= set(lines)
+        assert set(list_entries(family)) <= set(lines)
 
 
 def test_parameters_are_said_without_the_callback(kernels, tmp_path):

@@ -163,7 +163,7 @@ def test_methods_are_timed_once_and_a_folder_that_is_gone_on_with_is_thinned_ali
     assert {t.key["repeat"] for t in study.trials if t.key["method"] == "linear"} == {*range(6)}
     assert open_study(tmp_path).design == study.design
     again = Study(study.data, made_design("classes", repeats=20), tmp_path)
-    assert again.untimed() == []
+    assert again.list_untimed() == []
     again.time_methods(Pool())
     assert ran[2:] == [[], []]
     assert again.design == study.design

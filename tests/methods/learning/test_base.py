@@ -7,7 +7,7 @@ from sklearn.utils import get_tags
 
 from absentia.datasets import load_digit_views
 from absentia.methods import learning
-from absentia.methods.catalogue import Entry, find, offered
+from absentia.methods.catalogue import Entry, find, list_entries
 from absentia.methods.learning import Classifier, shrink_to_prior
 from absentia.testing import CHECKS, checks_of
 from helpers.digit_samples import half_seen_digits, half_seen_kernels
@@ -144,7 +144,8 @@ def test_scores_of_low_coverage_are_shrunk_to_the_prior_and_none_is_not_read():
 @pytest.mark.slow_params("fusion", "forest", "stacking")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.slow if n == "auto" else ()) for n in offered("classifier")]
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow if n == "auto" else ()) for n in list_entries("classifier")],
 )
 def test_every_classifier_is_to_be_had_by_name_with_what_it_declares(name):
     entry = find(name, "classifier")

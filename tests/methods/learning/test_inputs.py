@@ -61,7 +61,7 @@ def test_of_either_kind_views_may_be_left_out_and_others_are_ignored():
     whole, part = fitted.predict_proba(X), X.hide(np.tile([False, True], (20, 1)))
     np.testing.assert_array_equal(fitted.predict_proba(X.select(["b"])), fitted.predict_proba(part))
     np.testing.assert_array_equal(fitted.predict_proba(X.select(["b", "a"])), whole)
-    more = X.renamed({"a": "c"})
+    more = X.rename({"a": "c"})
     with pytest.warns(
         AbsenceWarning, match=r"view\(s\) \['c'\] were not there in training and are ignored"
     ):

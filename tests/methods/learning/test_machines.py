@@ -62,11 +62,11 @@ def test_a_machine_rests_on_what_it_carries(name):
     """Training samples without a coefficient, and views without a weight, can be left out."""
     X, y = half_seen_kernels(), half_seen_digits()[1]
     fitted = clone(CLASSIFIERS[name]).fit(X, y < 5)
-    rests = fitted.carried()
+    rests = fitted.measure_support()
     assert not rests[:, fitted.weights_ == 0].any()
     carried = np.flatnonzero(rests.any(axis=1))
     np.testing.assert_array_equal(carried, np.intersect1d(carried, fitted.support_))
-    small = fitted.restricted(carried)
+    small = fitted.restrict(carried)
     np.testing.assert_array_equal(small.ids_, X.ids[carried])
     assert small.n_features_in_ == len(carried)
     scores = fitted.decision_function(X)

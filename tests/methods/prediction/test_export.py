@@ -190,7 +190,7 @@ def test_long_predictions_alone_are_another_than_before():
     model = AbsentClassifier(kernel="linear").fit(views, data.target)
     shared = models.export(model).predict_proba(views)
     assert np.abs(shared - model.predict_proba(views)).max() > 1e-4
-    model._kernels.completer_ = model.completer_.unshortened()
+    model._kernels.completer_ = model.completer_.without_shortening()
     np.testing.assert_allclose(shared, model.predict_proba(views), atol=1e-9)
 
 

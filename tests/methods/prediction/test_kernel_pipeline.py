@@ -99,7 +99,7 @@ def test_there_is_none_where_nobody_lacks_anything_and_its_name_is_free():
     tables = {name: np.nan_to_num(views.padded(name, np.arange(len(views)))) for name in views.names[:2]}
     full = Views.from_dict(tables)
     assert KernelPipeline(presence=True).fit_transform(full).names == full.names
-    named = full.renamed({full.names[0]: "presence"}).hide(np.arange(len(full))[:, None] < [len(full), 30])
+    named = full.rename({full.names[0]: "presence"}).hide(np.arange(len(full))[:, None] < [len(full), 30])
     assert KernelPipeline(presence=True).fit_transform(named).names[-1] == "presence2"
 
 

@@ -17,7 +17,7 @@ from absentia import (
     survival,
 )
 from absentia.data.survival import Survival
-from absentia.methods.catalogue import find, offered
+from absentia.methods.catalogue import find, list_entries
 from absentia.methods.prediction._cox import fit_cox
 from absentia.methods.prediction._survival import Fused, _fuse_risks
 
@@ -204,7 +204,7 @@ def test_one_event_is_enough_and_the_catalogue_has_them():
     y["event"] = np.arange(30) == y["time"].argmin()
     assert np.isfinite(AbsentSurvival().fit(X, y).predict(X)).all()
     assert np.isfinite(EarlyFusionSurvival().fit(X, y).predict(X)).all()
-    assert list(offered("survival")) == ["linear-cox", "factors-cox", "cox", "cox-fusion", "auto"]
+    assert list(list_entries("survival")) == ["linear-cox", "factors-cox", "cox", "cox-fusion", "auto"]
     cox = find("cox", "survival")
     made = cox.make(**cox.read({"--alpha": "3", "--completer": "none", "--ties": "efron"}))
     assert (made.alpha, made.completer, made.ties) == (3.0, None, "efron")

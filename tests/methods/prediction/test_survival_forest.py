@@ -9,7 +9,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import absentia
 from absentia import Views, testing
-from absentia.methods.catalogue import find, offered
+from absentia.methods.catalogue import find, list_entries
 from absentia.methods.prediction import SurvivalForest
 from absentia.tasks import SURVIVAL
 
@@ -89,7 +89,7 @@ def test_without_scikit_survival_it_is_not_offered_and_says_why(monkeypatch):
     monkeypatch.setitem(sys.modules, "sksurv.ensemble", None)
     with pytest.raises(ImportError, match="survival-forest wants scikit-survival: pip install"):
         SurvivalForest().fit(*samples())
-    if "survival-forest" not in offered("survival"):
+    if "survival-forest" not in list_entries("survival"):
         assert "survival-forest" not in SURVIVAL.compared_methods()
         with pytest.raises(ValueError, match="method 'survival-forest' wants scikit-survival: pip install"):
             find("survival-forest", "survival")

@@ -264,7 +264,7 @@ def test_experiments_of_kernels_run_where_there_are_files_and_say_which_are_want
         assert len(find_experiment(name).columns) == columns
         assert missing_data(find_experiment(name)) == []
         done = perform_trial(
-            Reproduction(find_experiment(name).reduced(quick=True), tmp_path / "out").trials[0].key
+            Reproduction(find_experiment(name).reduce(quick=True), tmp_path / "out").trials[0].key
         )
         assert 0 <= done["scores"]["accuracy"][""] <= 100
     (made / "plant.npz").unlink()

@@ -224,7 +224,7 @@ def test_a_table_of_both_data_sets_shares_its_trials_with_the_others(data_folder
     hashes = {
         name: {
             trial.hash
-            for trial in Reproduction(find_experiment(f"cvkt-{name}").reduced(repeats=2), tmp_path).trials
+            for trial in Reproduction(find_experiment(f"cvkt-{name}").reduce(repeats=2), tmp_path).trials
         }
         for name in ("table4", "table5", "table6", "table7", "table8", "figure6", "figure7")
     }
@@ -237,7 +237,7 @@ def test_a_table_of_both_data_sets_shares_its_trials_with_the_others(data_folder
 
 @pytest.mark.parametrize("name", [f"cvkt-{what}" for what in ("table2", "table4", "figure6", "figure7")])
 def test_in_small_there_are_no_claims_about_methods_that_are_left_out(name):
-    small = find_experiment(name).reduced(quick=True)
+    small = find_experiment(name).reduce(quick=True)
     columns = {column.name for column in small.columns}
     assert len(columns) < len(find_experiment(name).columns)
     assert all({claim.first, claim.second} <= columns for claim in small.claims)

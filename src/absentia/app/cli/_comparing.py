@@ -185,7 +185,7 @@ def run_trials(
     """Run what has no record yet, of all trials or of these; with `thin`, time methods before."""
     explain_kept(lambda: describe_kept_trials(study))
     if thin:
-        untimed = study.untimed()
+        untimed = study.list_untimed()
         if untimed:
             say(f"{len(untimed)} methods are timed by a fit each, slow ones are tried less often then")
         progress = TrialProgress(untimed, pool.jobs, study.measured_seconds())

@@ -32,7 +32,7 @@ from absentia.core import Array, Iterative, Operator, check_memory, has_factors,
 from absentia.core.optimize import Progress, Status
 from absentia.data import AbsenceWarning, KernelViews, Views, show_id
 from absentia.files import Matrix
-from absentia.methods.catalogue import Entry, find, offered
+from absentia.methods.catalogue import Entry, find, list_entries
 from absentia.methods.completion import Completer
 from absentia.methods.matrix import HeldOut, PMAImputer, hold_out
 
@@ -127,7 +127,9 @@ def _check_memory(entry: Entry, data: Views | KernelViews, coverage: float | Non
     whole = isinstance(data, KernelViews) and not all(has_factors(data.operator(v)) for v in data.names)
     if entry.max_samples is None or not (entry.forms_kernels or whole):
         return
-    others = ", ".join(other.name for other in offered("completer").values() if not other.forms_kernels)
+    others = ", ".join(
+        other.name for other in list_entries("completer").values() if not other.forms_kernels
+    )
     check_memory(
         _COPIES * 8.0 * data.n_views * float(len(data)) ** 2,
         f"{entry.name} forms whole kernels: those of {len(data)} samples in {data.n_views} view(s)",

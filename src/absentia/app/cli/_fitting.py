@@ -43,7 +43,7 @@ from absentia.experiment import Validation
 from absentia.experiment.comparison import learn_all
 from absentia.kernels import ViewKernels
 from absentia.methods import inspection, models
-from absentia.methods.catalogue import Entry, find, offered
+from absentia.methods.catalogue import Entry, find, list_entries
 from absentia.methods.models import Model
 from absentia.methods.prediction import Regions, can_calibrate, without_landmarks
 from absentia.tasks import (
@@ -185,7 +185,7 @@ def _judge_by(training: TrainingData, options: FitOptions) -> TrainingData:
 
 def _read_parameters(entry: Entry, options: FitOptions, flags: Mapping[str, str]) -> dict[str, Any]:
     """Parameters of the method; refuse what it does not have."""
-    parameters = read_flags(entry, flags, offered(*_FAMILIES), options)
+    parameters = read_flags(entry, flags, list_entries(*_FAMILIES), options)
     has_C = "C" in entry.make(**parameters).get_params() and "C" not in entry.without
     if options.parse_C() is not None and not has_C:
         flag = next((flag for flag in entry.parameters() if flag in ("--penalty", "--alpha")), None)

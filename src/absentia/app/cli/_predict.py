@@ -223,7 +223,7 @@ def _as_trained(
         return data
     _check_orientation(model, data, path)
     if len(model.names) == 1 and data.n_views == 1:
-        data = data.renamed(dict(zip(data.names, model.names, strict=True)))
+        data = data.rename(dict(zip(data.names, model.names, strict=True)))
     if not set(data.names) & set(model.names):
         raise ValueError(
             f"{path}: none of the views {list(data.names)} is one of the model's, {list(model.names)}; "

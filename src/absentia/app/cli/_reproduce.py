@@ -75,7 +75,7 @@ def reproduce(
     for experiment in _select_experiments(name):
         if not (output / "trials").is_dir():  # with records in it, what lies beside them is ours
             check_replaced([output / f"{experiment.name}{ending}" for ending in (".md", ".svg")], force)
-        _run(experiment.reduced(quick, repeats), quick, output, pages, _make_pool(jobs), retry)
+        _run(experiment.reduce(quick, repeats), quick, output, pages, _make_pool(jobs), retry)
     if pages is not None:
         _write_pages(pages)
     return None
@@ -123,7 +123,7 @@ def _finish(summary: Summary, output: Path) -> None:
     picture = f"{experiment.name}.svg" if experiment.chart else ""
     if picture:
         _write(output / picture, absentia.papers.chart_svg(summary))
-    page = _write(output / f"{experiment.name}.md", absentia.papers.markdown(summary, picture))
+    page = _write(output / f"{experiment.name}.md", absentia.papers.render_markdown(summary, picture))
     for failure in summary.failures[:3]:
         say(escape_text(f"failed: {failure}"))
     say(f"[bold]{escape_text(summary.verdict)}[/]")

@@ -133,11 +133,11 @@ def fit(
 
 def _list_methods(groups: dict[str, Family], method: str | None = None, variants: bool = False) -> None:
     """List the methods of these families by heading, or the flags of one of them."""
-    from absentia.methods.catalogue import find, offered
+    from absentia.methods.catalogue import find, list_entries
 
     if method is not None:
         return out.print(flag.flag_table(find(method, *groups.values())))
-    entries = {heading: offered(family, variants=variants) for heading, family in groups.items()}
+    entries = {heading: list_entries(family, variants=variants) for heading, family in groups.items()}
     return out.print(flag.method_groups(entries))
 
 
@@ -240,7 +240,7 @@ def complete(
     method
         How to complete, by default cvkt; see --list.
     """
-    from absentia.methods.catalogue import find, offered
+    from absentia.methods.catalogue import find, list_entries
 
     if list_methods:
         return _list_methods({"kernels": "completer", "a matrix": "matrix"}, method)
@@ -249,7 +249,7 @@ def complete(
             "an input FILE and an output (-o OUT.npz) are wanted; see absentia complete --help"
         )
     entry = find(method or "cvkt", *_FAMILIES)
-    parameters = flag.read_flags(entry, flags, offered(*_FAMILIES), options)
+    parameters = flag.read_flags(entry, flags, list_entries(*_FAMILIES), options)
     used = _complete(file, output, entry, parameters, options, default=method is None)
     if cite:
         out.file.write(absentia.cite(used))

@@ -90,7 +90,7 @@ class Design:
         for name, value, least in whole:
             most = math.inf if name in ("seed", "n_samples") else _MAX_REPEATS
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                raise ValueError(f"{name} is a whole number of {least} or more, not {_shown(value)}")
+                raise ValueError(f"{name} is a whole number of {least} or more, not {_format_value(value)}")
         if not all(0 < rate < 1 for rate in self.rates):
             raise ValueError(f"rates are shares between 0 and 1, not {list(self.rates)}")
         object.__setattr__(self, "rates", tuple(dict.fromkeys(self.rates)))
@@ -105,10 +105,10 @@ class Design:
         lists = (*lists, self.left_out.values())
         for name in ("learning_curve", "leave_one_group_out"):
             if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"{name} is true or false, not {_shown(getattr(self, name))}")
+                raise ValueError(f"{name} is true or false, not {_format_value(getattr(self, name))}")
         for text in (*texts, *(text for some in (*lists, self.repeats_of) for text in some)):
             if not isinstance(text, str):
-                raise ValueError(f"{_shown(text)} is no text")
+                raise ValueError(f"{_format_value(text)} is no text")
         if not self.methods:
             raise ValueError("methods are none")
         value: Any
@@ -116,7 +116,7 @@ class Design:
         for value in (self.hide, self.equivalence, *self.rates, *limits):
             huge = isinstance(value, int) and abs(value) > sys.float_info.max
             if isinstance(value, bool) or not isinstance(value, Real) or huge:
-                raise ValueError(f"{_shown(value)} is no number")
+                raise ValueError(f"{_format_value(value)} is no number")
 
     @property
     def limits(self) -> Limits:
@@ -130,7 +130,7 @@ class Design:
         write_atomically(folder / DESIGN_FILE, lambda file: file.write(content))
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return repr(value)[:40]
 
 

@@ -118,7 +118,7 @@ def recommend(evidence: Evidence) -> Recommendation:
         return Recommendation(simplest, simplest, None, simplest, _nothing(evidence), default=default)
     best = max(evidence.measured, key=evidence.score)
     winners, expected = evidence.winners, evidence.expected
-    recommended = _recommended(evidence) if simplest in expected else best
+    recommended = _choose_recommended(evidence) if simplest in expected else best
     beyond = None
     if recommended != default and {default, recommended} <= expected.keys():
         beyond = expected[recommended] - expected[default]
@@ -136,7 +136,7 @@ def recommend(evidence: Evidence) -> Recommendation:
     )
 
 
-def _recommended(evidence: Evidence) -> str:
+def _choose_recommended(evidence: Evidence) -> str:
     """The default if it is near what is expected to be best, else the cheapest of what is."""
     expected, room = evidence.expected, (1 + _ROUNDING) * evidence.equivalence
     top = max(expected.values())

@@ -28,7 +28,7 @@ from absentia.experiment.comparison._design import (
     DESIGN_FILE,
     Design,
     Expansion,
-    _shown,
+    _format_value,
     count_folds,
     draw_kept_cells,
     draw_presence,
@@ -228,7 +228,7 @@ class RecordChecker:
     def _check_completion(self, key: Mapping[str, Any], result: Mapping[str, Any]) -> None:
         hidden = result.get("hidden")
         if type(hidden) is not int or not 0 < hidden <= self.data.data.observed.sum():
-            raise ValueError(f"hidden is {_shown(hidden)}; a number of cells is wanted")
+            raise ValueError(f"hidden is {_format_value(hidden)}; a number of cells is wanted")
 
 
 def _check_scores(task: Task, scores: Any, where: str) -> None:
@@ -240,13 +240,14 @@ def _check_scores(task: Task, scores: Any, where: str) -> None:
         slack = 1e-9  # of rounding
         if value is not None and not (_is_number(value) and least - slack <= value <= most + slack):
             raise ValueError(
-                f"{where} {metric.name!r} is {_shown(value)}; a number from {least:g} to {most:g} is wanted"
+                f"{where} {metric.name!r} is {_format_value(value)}; a number from {least:g} to {most:g} "
+                "is wanted"
             )
 
 
 def _check_count(value: Any, name: str, most: int) -> None:
     if type(value) is not int or not 0 < value <= most:
-        raise ValueError(f"{name} is {_shown(value)}; a number of samples is wanted")
+        raise ValueError(f"{name} is {_format_value(value)}; a number of samples is wanted")
 
 
 def _is_number(value: Any) -> bool:
@@ -486,7 +487,7 @@ class Study:
                 firsts.setdefault(trial.key["method"], trial)
         return firsts
 
-    def untimed(self) -> list[Trial]:
+    def list_untimed(self) -> list[Trial]:
         """First trials that have no record yet: what they take decides how often slow methods are tried."""
         found = self.records.of(list(self.first_trials().values()))
         return [trial for trial in self.first_trials().values() if trial.hash not in found]
@@ -495,7 +496,7 @@ class Study:
         self, pool: Pool, tell: Any = lambda record: None, begin: Any = lambda trial: None
     ) -> None:
         """Do the first trial of each method, and try those that are slow less often from then on."""
-        untimed = self.untimed()
+        untimed = self.list_untimed()
         simplest = [trial for trial in untimed if trial.key["method"] == self.data.task.simplest]
         self.run(simplest, pool, tell, begin)  # all others are held against it, however long it takes
         self.run([t for t in untimed if t not in simplest], pool, tell, begin, _FIRST_FIT_SECONDS)

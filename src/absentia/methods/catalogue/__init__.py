@@ -23,7 +23,7 @@ CATALOGUE: tuple[Entry, ...] = (
 )
 
 
-def offered(*families: Family, variants: bool = False) -> dict[str, Entry]:
+def list_entries(*families: Family, variants: bool = False) -> dict[str, Entry]:
     """The methods of these families by name; with `variants` also those with some parameter set."""
     return {
         entry.name: entry
@@ -79,6 +79,6 @@ def is_method(name: str, *families: Family) -> bool:
 
 
 def _by_any_name(*families: Family) -> dict[str, Entry]:
-    entries = offered(*families, variants=True)
+    entries = list_entries(*families, variants=True)
     aliases = {alias.lower(): entry for entry in entries.values() for alias in entry.aliases}
     return aliases | entries

@@ -188,7 +188,7 @@ def absence(
     target = _Target.read(views, y)
     label = "the label" if getattr(y, "ndim", 1) > 1 else str(getattr(y, "name", None) or "the label")
     label = "survival" if target is not None and target.times is not None else label
-    columns = {name: _encode(views.align(values)) for name, values in _named(covariates)}
+    columns = {name: _encode(views.align(values)) for name, values in _name_covariates(covariates)}
     chosen, notes = _thin_out(views)
     data = _Samples.of(subset(views, chosen, chosen), int(make_generator(random_state).integers(2**31)))
     side = {name: column[chosen] for name, column in columns.items()}
@@ -224,7 +224,7 @@ def _correct(rows: Sequence[Any], pattern: PatternScore | None, notes: Sequence[
 # ------------------------------------------------------------------------------------------------ inputs
 
 
-def _named(covariates: Any) -> Iterator[tuple[str, Any]]:
+def _name_covariates(covariates: Any) -> Iterator[tuple[str, Any]]:
     """Covariates by name."""
     if covariates is None:
         return
@@ -245,7 +245,7 @@ def _is_number(values: Array) -> bool:
     return bool((known != np.round(known)).any() or len(np.unique(known)) > _MAX_CLASSES)
 
 
-def _known(values: Array) -> Array:
+def _is_known(values: Array) -> Array:
     """Which values are neither None nor NaN."""
     return np.array([value is not None and value == value for value in values.tolist()], dtype=bool)
 
@@ -260,7 +260,7 @@ def _encode(values: Array) -> Array:
     if values.ndim > 1 or _is_number(values):
         table = values.astype(float).reshape(len(values), -1)
         return np.where(np.isnan(table).all(axis=1, keepdims=True), np.nan, _standardize(table))
-    known = _known(values)
+    known = _is_known(values)
     classes, codes = np.unique(values[known].astype(str), return_inverse=True)
     table = np.full((len(values), len(classes)), np.nan)
     table[known] = np.eye(len(classes))[codes]

@@ -150,7 +150,7 @@ class Axes(NamedTuple):
         T = table - center
         if min(T.shape) > _MAX_DECOMPOSED:
             _, _, vectors = randomized_svd(T, _MAX_AXES, random_state=0)
-            return cls.scaled(T @ vectors.T, vectors.T, center)
+            return cls.of_coordinates(T @ vectors.T, vectors.T, center)
         if T.shape[1] > T.shape[0]:
             values, U = eigh(T @ T.T)
             root, U = _leading(values, U)
@@ -158,7 +158,7 @@ class Axes(NamedTuple):
         else:
             values, back = eigh(T.T @ T)
             root, back = _leading(values, back)
-        return cls.scaled(T @ back, back, center)
+        return cls.of_coordinates(T @ back, back, center)
 
     @classmethod
     def of_rows(cls, read: Callable[[Any], Array], n: int, dtype: Any) -> "Axes":
@@ -184,10 +184,10 @@ class Axes(NamedTuple):
         means = K.mean(axis=0)
         values, U = eigh(K - means - means[:, None] + means.mean())
         root, U = _leading(values, U)
-        return cls.scaled(U * root, U / root, means)
+        return cls.of_coordinates(U * root, U / root, means)
 
     @classmethod
-    def scaled(cls, Z: Array, back: Array, center: Array) -> "Axes":
+    def of_coordinates(cls, Z: Array, back: Array, center: Array) -> "Axes":
         """Rows along the axes, brought to a mean squared length of one."""
         size = float((Z**2).sum(axis=1).mean()) or 1.0
         return cls(Z / size**0.5, back / size**0.5, center, size)

@@ -193,13 +193,13 @@ class KernelMachine(SelectsC, Iterative, Learner):
         """Scores of rows that were brought to another length in training, rows x machines."""
         return scores
 
-    def carried(self) -> Array:
+    def measure_support(self) -> Array:
         """What predictions rest on, samples x views: who has a coefficient, in views that have a weight."""
         check_is_fitted(self, "weights_")
         has = self._observed & np.asarray(self.dual_coef_.any(axis=0))[:, None]
         return has & self._weights.any(axis=0)
 
-    def restricted(self, samples: Array) -> Any:
+    def restrict(self, samples: Array) -> Any:
         """The same machine without the training samples that are not among `samples`."""
         coefficients = self.dual_coef_[:, samples]
         return copy_with(
@@ -210,7 +210,7 @@ class KernelMachine(SelectsC, Iterative, Learner):
             dual_coef_=coefficients,
             support_=np.flatnonzero(coefficients.any(axis=0)),
             usable_=self.usable_[samples],
-            _observed=self.carried()[samples],
+            _observed=self.measure_support()[samples],
         )
 
     def weight_table(self) -> Any:

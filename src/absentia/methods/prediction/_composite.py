@@ -59,7 +59,7 @@ def decide_approximation(kernel: Any, X: Views | KernelViews) -> Any:
     if isinstance(X, KernelViews) or not isinstance(kernel, str | ViewKernels) or kernel == "precomputed":
         return kernel
     exact = kernel if isinstance(kernel, ViewKernels) else ViewKernels(kernel)
-    decided = exact.settled(X)
+    decided = exact.fix_approximation(X)
     return kernel if decided is exact else decided
 
 

@@ -13,7 +13,7 @@ Kernels completed by CVKT are, for samples that have the same views, an affine m
 these views, so that there are a vector w_v and an offset for each machine and each set of views that a
 sample may have (:class:`PatternWeights`), found by completing unit rows.  With more than :data:`MAX_VIEWS`
 views that would be too many.  CVKT shortens a prediction that is longer than any training sample, which is
-not affine; the exported model does not (:meth:`CVKT.unshortened`), and differs for such samples.
+not affine; the exported model does not (:meth:`CVKT.without_shortening`), and differs for such samples.
 
 What is by sample is left out: ids, who has which view, predictions of samples left out, scores that
 prediction sets are calibrated by.  Times of events are replaced by means of :data:`MIN_TOGETHER`.
@@ -233,7 +233,7 @@ def _weigh_patterns(model: Any, score: Callable[[KernelViews], Array]) -> Patter
             f"{completer!r} compares new samples with training samples; take CVKT, completer=None or "
             "combine='fusion'"
         )
-    completer, patterns = completer.unshortened(), _patterns_of(train.names)
+    completer, patterns = completer.without_shortening(), _patterns_of(train.names)
     offsets, parts = [], {name: list[Array]() for name in train.names}
     for pattern in patterns:
         scores = score(completer.transform(_probe(train, pattern)))

@@ -246,7 +246,7 @@ def _draw_mask(shape: tuple[int, int], key: Mapping[str, Any]) -> np.ndarray:
     return keep
 
 
-def _simulated(key: Mapping[str, Any]) -> _Problem:
+def _make_simulated(key: Mapping[str, Any]) -> _Problem:
     """Every sample lacks so many of seven views."""
     data = load_benchmark("cvkt_simulated_kernels")
     if key["repeat"] == 0:
@@ -300,7 +300,7 @@ def _uwave(key: Mapping[str, Any]) -> _Problem:
 
 
 _SETS: Mapping[str, Callable[[Mapping[str, Any]], _Problem]] = {
-    "cvkt_simulated_kernels": _simulated,
+    "cvkt_simulated_kernels": _make_simulated,
     "embryo_kernels": _embryo,
     "cvkt_digits200_kernels": _digits,
     "uwave_train": _uwave,

@@ -256,13 +256,13 @@ class CVKT(SubspaceCompleter):
     def _coordinates(self) -> Any:  # type: ignore[override]
         return self._learned[1]
 
-    def unshortened(self) -> Any:
+    def without_shortening(self) -> Any:
         """The same fit, predictions that are longer than any sample that was seen left as they are.
 
         Rows of new samples with the same views are then completed by one affine map of their kernel values.
         """
         model, coordinates = self._learned
-        return copy_with(self, _learned=(model.unshortened(), coordinates))
+        return copy_with(self, _learned=(model.without_shortening(), coordinates))
 
     def _options(self, easing: float = 1.0) -> RidgeOptions:
         assert self.solver != "descent"

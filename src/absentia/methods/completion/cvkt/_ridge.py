@@ -312,7 +312,7 @@ class CrossViewRegression:
         model = cls(data.maps, refills, last.transfers, diagonals, keep, bases)
         return model, model._coordinates(data.X, last.features)
 
-    def unshortened(self) -> Self:
+    def without_shortening(self) -> Self:
         """The same, but that new samples may be longer than any that was seen."""
         diagonals = [diagonal._replace(largest=ANY_LENGTH) for diagonal in self.diagonals]
         return replace(self, diagonals=diagonals)

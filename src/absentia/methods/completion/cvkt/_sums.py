@@ -219,7 +219,7 @@ class FactorRegression:
         found = self._coordinates(lambda rows, v: factors[v][places[rows, v]], X.observed)
         return [replace(one, G=values) for one, values in zip(found, factors, strict=True)]
 
-    def unshortened(self) -> Self:
+    def without_shortening(self) -> Self:
         """The same, but that new samples may be longer than any that was seen."""
         views = [x._replace(diagonal=x.diagonal._replace(largest=ANY_LENGTH)) for x in self.views]
         return replace(self, views=views)
