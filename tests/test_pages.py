@@ -157,7 +157,7 @@ def check_command(words):
             stop = next((k for k, w in enumerate(named) if w.startswith("-")), len(named))
             named = named[: 1 if word == "--method" else stop]
             assert {n.partition("(")[0] for n in named} <= {e.name for e in CATALOGUE} | {"METHOD"}, words
-    if verb == "reproduce" and not words[1].startswith("-") and words[1] != "NAME":
+    if verb == "reproduce" and not words[1].startswith("-") and words[1] not in ("NAME", "all"):
         assert (ROOT / "experiments" / f"{words[1]}.toml").exists(), words
 
 

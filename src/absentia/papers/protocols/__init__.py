@@ -122,7 +122,7 @@ class Reproduction:
     Examples
     --------
     >>> from absentia import papers
-    >>> experiment = papers.find_experiment("cvkt-table3")
+    >>> experiment = papers.find_experiment("pma-figure2")
     >>> len(papers.Reproduction(experiment, "records").outstanding()) > 100
     True
     """
