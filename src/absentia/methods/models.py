@@ -251,10 +251,10 @@ class Model:
 
     def compact(self) -> Model:
         """The same model without the training samples that it does not rest on."""
-        carried = getattr(self.classifier, "carried", None)
-        if carried is None:
+        measure_support = getattr(self.classifier, "measure_support", None)
+        if measure_support is None:
             return self
-        in_use = carried()  # samples x views
+        in_use = measure_support()  # samples x views
         samples = np.flatnonzero(in_use.any(axis=1))
         samples = samples if len(samples) else np.arange(1)
         kernels = None if self.kernels is None else self.kernels.restrict(samples, in_use[samples])
