@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from absentia import (
     AutoClassifier,
@@ -38,6 +39,20 @@ def problem():
     target = common[:, 0] + 0.3 * rng.normal(size=N)
     chunked = {name: da.from_array(table, chunks=(90 + len(name), -1)) for name, table in tables.items()}
     return Views.from_dict(tables), Views.from_dask(chunked), target
+
+
+def test_sums_over_blocks_keep_to_one_thread(problem, monkeypatch):
+    _, chunked, target = problem
+    threads, fit_table = set(), FactorRidge._fit_table
+
+    def count_threads(self, *arguments, **options):
+        threads.update(library["num_threads"] for library in threadpool_info())
+        return fit_table(self, *arguments, **options)
+
+    monkeypatch.setattr(FactorRidge, "_fit_table", count_threads)
+    with threadpool_limits(2):
+        FactorRidge(FEW).fit(chunked, target)
+    assert threads == {1}
 
 
 def to_times(target):

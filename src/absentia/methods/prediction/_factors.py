@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from sklearn.base import clone
 
-from absentia.core import Array, Positive, copy_with, estimator, serializable
+from absentia.core import Array, Positive, copy_with, estimator, limit_threads, serializable
 from absentia.core.linalg import inverse_sqrt
 from absentia.core.optimize import Solution
 from absentia.data import ChunkedTable, Coding, KernelViews, Views, number_groups, order_for_learning
@@ -151,7 +151,8 @@ class FactorModel(MemberWeights, Learner):
             table = FactorTable.of(K, some, order[rows], np.ones(len(rows)) if place else length)
             groups = None if K.groups is None else K.groups[order[rows]]
             who = samples[rows]
-            model, values = self._fit_table(table, y[who], weight[who], groups, first=not place)
+            with limit_threads(1, len(rows)):  # blocks are too small for two: these take twice the CPU time
+                model, values = self._fit_table(table, y[who], weight[who], groups, first=not place)
             models.append(model)
             if model is not None:
                 left_out[min(place, 1), rows] += values
