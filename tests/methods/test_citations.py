@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 
 import absentia
 from absentia import AbsentClassifier, EMFill, MKLClassifier, ViewKernels, cite
-from absentia.methods import citations, completion, learning, matrix
+from absentia.methods import catalogue, citations, completion, learning, matrix
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,6 +24,7 @@ def keys(*methods):
         ("FC-MKMC", ["rivero2018parametric", "rivero2017mkmc"]),
         ("C-AMKL", ["liu2020amkl"]),
         ("mf-mkl", ["rakotomamonjy2008simplemkl"]),
+        ("auto", ["huusari2022cvkt"]),  # of one of its members
         ("svt-mkl", ["cai2010svt", "rakotomamonjy2008simplemkl"]),
         ("cvkt-svm", ["huusari2022cvkt"]),
         ("PMA-GIBBS", ["agovic2011pma"]),
@@ -73,3 +74,8 @@ def test_versions_and_dois_of_all_citations_are_the_same():
     for doi in dois:
         assert f"doi = {{{doi}}}" in text
         assert f"doi {doi}" in papers
+
+
+@pytest.mark.parametrize("entry", catalogue.CATALOGUE, ids=lambda entry: entry.name)
+def test_every_name_of_the_catalogue_can_be_cited(entry):
+    assert keys(entry.name)[-1] == "absentia"

@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 from absentia.methods import catalogue
 from absentia.methods.catalogue import Family, as_printed, paper_class
+from absentia.methods.prediction import LIBRARY
 
 #: Keys of the papers by the names of classes.
 _CITED: Mapping[str, tuple[str, ...]] = {
@@ -61,22 +62,25 @@ def cite(*methods: Any) -> str:
     return "\n\n".join(entries[key] for key in keys) + "\n"
 
 
-def _classes_of(method: Any) -> Iterator[str]:
-    """Names of the classes that a method is made of."""
+def _classes_of(method: Any, within: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Names of the classes that a method is made of; `within` are methods by name that it is a part of."""
     if isinstance(method, str):
-        for one in _find_all(method):
-            yield from _classes_of(one)
+        for one in () if method in within else _find_all(method):
+            yield from _classes_of(one, within | {method})
         return
     yield type(method).__name__
     if not hasattr(method, "get_params"):
         return
     for name, value in method.get_params().items():
+        if name == "candidates" and value == "auto":
+            value = LIBRARY[method._family]["features"]
         for part in value if isinstance(value, list | tuple) else [value]:
-            named = isinstance(part, str) and name in _NAMES_METHODS
             if hasattr(part, "get_params") or (
-                named and catalogue.is_method(part, "completer", "classifier")
+                isinstance(part, str)
+                and name in _NAMES_METHODS
+                and any(catalogue.is_method(part, family) for family in get_args(Family))
             ):
-                yield from _classes_of(part)
+                yield from _classes_of(part, within)
 
 
 def _find_all(name: str) -> list[Any]:
