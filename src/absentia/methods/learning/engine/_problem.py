@@ -77,7 +77,7 @@ class Point:
         return self.machine.dual
 
     @property
-    def blur(self) -> float:
+    def value_gap(self) -> float:
         """V lies between the dual and the primal value: how far apart these are."""
         return self.machine.gap
 
@@ -101,7 +101,7 @@ class Point:
         return Cut(self.height, self.q, self.machine.z)
 
     @property
-    def wanting(self) -> Array:
+    def underweighted(self) -> Array:
         """Which views would lower V if weight were moved to them from the others."""
         return self.q * self.kappa > 2 * self.price * float(self.eta @ self.q)
 
@@ -175,13 +175,13 @@ class State:
 
     The point with the least gap of its own, ``surest``, need not be the one with the lowest objective.
 
-    ``shy`` marks views that once lost their weight in a step and wanted it back at once: V rises
+    ``damped`` marks views that once lost their weight in a step and wanted it back at once: V rises
     steeply where their weight nears zero, which no quadratic model sees.
     """
 
     point: Point
     lower: float
-    shy: Array
+    damped: Array
     cuts: tuple[Cut, ...]
     surest: Candidate
     jitter: float = _JITTER
@@ -190,7 +190,7 @@ class State:
     n_machines: int = 1
     n_refused: int = 0  # times that several machines together had a small gap, but none alone
     wait: int = 0  # steps before the next attempt to end
-    tidy: bool = False
+    final: bool = False
 
     @property
     def objective(self) -> float:
@@ -198,15 +198,15 @@ class State:
 
     @property
     def gap(self) -> float:
-        """Relative duality gap, by the best bounds of all machines so far; once tidy, by its own."""
-        return self.point.gap if self.tidy else relative_gap(self.objective, self.lower)
+        """Relative duality gap, by the best bounds of all machines so far; once final, by its own."""
+        return self.point.gap if self.final else relative_gap(self.objective, self.lower)
 
 
 def initial_state(problem: Problem, eta: Array | None = None, z: Array | None = None) -> State:
     """A first state, from given weights and coefficients if there are any."""
     point = evaluate(problem, problem.region.middle() if eta is None else eta, 1e-2, z)
-    shy = np.zeros(len(point.eta), dtype=bool)
-    return State(point, point.lower, shy, (point.cut,), Candidate.of(point))
+    damped = np.zeros(len(point.eta), dtype=bool)
+    return State(point, point.lower, damped, (point.cut,), Candidate.of(point))
 
 
 def _n_cuts(n: int) -> int:
@@ -214,7 +214,7 @@ def _n_cuts(n: int) -> int:
     return min(_N_CUTS, max(_KEPT // n, 5))
 
 
-def advance(state: State, trials: Sequence[Point], promised: float, **changes: Any) -> State:
+def advance(state: State, trials: Sequence[Point], expected: float, **changes: Any) -> State:
     """`state` after `trials`, the last of which is kept if it is better; careful if that was too little."""
     before, last = state.point.primal, trials[-1]
     point = last if last.primal < before else state.point
@@ -228,14 +228,14 @@ def advance(state: State, trials: Sequence[Point], promised: float, **changes: A
         **changes,
     )
     decrease = before - point.primal
-    if after.gap < 0.8 * state.gap or decrease > max(0.1 * promised, 0.02 * state.gap * before):
+    if after.gap < 0.8 * state.gap or decrease > max(0.1 * expected, 0.02 * state.gap * before):
         return replace(after, jitter=max(state.jitter / 10, _JITTER), care=max(state.care - 1, 0))
     # a step that kept a small promise is no failure, but asks for a bolder one
-    care = state.care if decrease > 0.1 * promised else state.care + 1
+    care = state.care if decrease > 0.1 * expected else state.care + 1
     return replace(after, jitter=min(state.jitter * 100, _MOST_JITTER), care=care)
 
 
-def next_tolerance(state: State, promised: float, tol: float) -> float:
-    """How exact the next machine has to be: as the gap and the promised decrease ask for."""
-    wanted = min(0.02 * state.gap, 0.1 * promised / state.objective)
+def next_tolerance(state: State, expected: float, tol: float) -> float:
+    """How exact the next machine has to be: as the gap and the expected decrease ask for."""
+    wanted = min(0.02 * state.gap, 0.1 * expected / state.objective)
     return max(max(wanted, 0.2 * tol) * 0.1**state.care, 0.02 * tol)

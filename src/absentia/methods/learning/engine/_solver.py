@@ -76,7 +76,7 @@ def solve(
     """Minimise V over the region to a relative duality gap of `tol`, from `eta` and `z` if given."""
 
     def step(state: State) -> State:
-        if state.tidy:
+        if state.final:
             return state
         there = state.gap <= tol and state.n_refused == 0  # already at the start
         moving = state if there else _take_step(problem, replace(state, wait=max(state.wait - 1, 0)), tol)
@@ -86,12 +86,12 @@ def solve(
         step,
         lambda state: state.objective,
         initial_state(problem, eta, z),
-        stop=StoppingRule(tol, GAP, lambda state: state.gap if state.tidy else max(state.gap, 2 * tol)),
+        stop=StoppingRule(tol, GAP, lambda state: state.gap if state.final else max(state.gap, 2 * tol)),
         max_iter=max_iter,
         callback=callback,
     )
     end = solution.state
-    if not end.tidy:
+    if not end.final:
         ends = itertools.islice(_ending_attempts(problem, end, tol), 2)
         end = _finish(end, min(ends, key=lambda point: point.gap))
     return replace(solution, state=end)
@@ -121,32 +121,32 @@ def _norm_step(problem: Problem, region: NormBall, state: State, tol: float) -> 
 def _newton_step(problem: Problem, region: Polytope, state: State, tol: float) -> State:
     """One step of Newton's method, or of Frank and Wolfe's where there is no curvature."""
     point = state.point
-    bend = point.kernel.response(problem.box, point.machine, point.R, state.jitter)
+    curvature = point.kernel.response(problem.box, point.machine, point.R, state.jitter)
     trials: list[Point] = []
-    shy, length, d = state.shy, 0.0, None
+    damped, length, d = state.damped, 0.0, None
     while len(trials) < 6:
         if d is None:
-            d, length = _direction(region, point, bend.H, shy)
-            slope, quadratic = float(point.gradient @ d), float(d @ bend.H @ d)
-        promised = -length * slope - length**2 * quadratic / 2
+            d, length = _direction(region, point, curvature.H, damped)
+            slope, quadratic = float(point.gradient @ d), float(d @ curvature.H @ d)
+        expected = -length * slope - length**2 * quadratic / 2
         eta = region.inside(point.eta + length * d)
         start = point.machine.z.copy()
-        start[bend.free] -= bend.follow @ (length * d)
-        trial = evaluate(problem, eta, next_tolerance(state, promised, tol), start)
+        start[curvature.free] -= curvature.follow @ (length * d)
+        trial = evaluate(problem, eta, next_tolerance(state, expected, tol), start)
         trials.append(trial)
-        lost = (trial.eta < 0.1 * point.eta) & point.weighted & trial.wanting & ~shy
-        if lost.any():
-            shy, d = shy | lost, None
+        overshot = (trial.eta < 0.1 * point.eta) & point.weighted & trial.underweighted & ~damped
+        if overshot.any():
+            damped, d = damped | overshot, None
             continue
-        wanted = point.dual + 1e-4 * length * slope + 0.1 * trial.blur
+        wanted = point.dual + 1e-4 * length * slope + 0.1 * trial.value_gap
         if trial.dual <= wanted:
             break
-        if trial.dual <= wanted + point.blur and trial.blur < point.blur:
-            return _sharpen(problem, state, trials, trial.blur / trial.primal)
+        if trial.dual <= wanted + point.value_gap and trial.value_gap < point.value_gap:
+            return _sharpen(problem, state, trials, trial.value_gap / trial.primal)
         # the minimum of the parabola through both values and the slope
         rise = trial.dual - point.dual - length * slope
         length *= min(max(-slope * length / (2 * rise), 0.1), 0.5)
-    return advance(state, trials, promised, shy=shy)
+    return advance(state, trials, expected, damped=damped)
 
 
 def _sharpen(problem: Problem, state: State, trials: Sequence[Point], tol: float) -> State:
@@ -157,22 +157,22 @@ def _sharpen(problem: Problem, state: State, trials: Sequence[Point], tol: float
     return advance(state, [*trials, point], 0.0)
 
 
-def _direction(region: Polytope, point: Point, H: Array, shy: Array) -> tuple[Array, float]:
+def _direction(region: Polytope, point: Point, H: Array, damped: Array) -> tuple[Array, float]:
     """Which way and how far to go."""
     if np.trace(H) > 0:
-        d = _newton_direction(region, point, H, shy)
+        d = _newton_direction(region, point, H, damped)
         if point.gradient @ d < 0:
             return d, 1.0
     d = point.vertex - point.eta
-    slope, bend = float(point.gradient @ d), float(d @ H @ d)
-    return d, min(1.0, -slope / bend) if bend > 0 else 1.0
+    slope, quadratic = float(point.gradient @ d), float(d @ H @ d)
+    return d, min(1.0, -slope / quadratic) if quadratic > 0 else 1.0
 
 
-def _newton_direction(region: Polytope, point: Point, H: Array, shy: Array) -> Array:
-    """From eta to the minimum of the quadratic model over the polytope; shy weights shrink by halves."""
+def _newton_direction(region: Polytope, point: Point, H: Array, damped: Array) -> Array:
+    """From eta to the minimum of the quadratic model over the polytope; damped weights shrink by halves."""
     scale = float(np.trace(H)) / len(H)
     lifted = H / scale + 1e-8 * np.eye(len(H))
-    floor = np.where(shy & point.weighted, 0.3 * point.eta, 0.0)
+    floor = np.where(damped & point.weighted, 0.3 * point.eta, 0.0)
     return region.nearest(lifted, point.gradient / scale - lifted @ point.eta, floor) - point.eta
 
 
@@ -209,12 +209,12 @@ def _cutting_step(problem: Problem, region: Polytope, state: State, tol: float) 
     height, q = share @ np.array([c.height for c in cuts]), share @ np.array([c.q for c in cuts])
     bound = float(height) - region.highest(q)[0] / 2
     eta, _, value = _lowest_model(region, cuts, point.eta, state.radius * float(point.eta.max()))
-    promised = point.dual - value
-    exact = next_tolerance(state, max(promised, 0.0), tol)
+    expected = point.dual - value
+    exact = next_tolerance(state, max(expected, 0.0), tol)
     trial = evaluate(problem, region.inside(eta), exact, point.machine.z)
-    better = trial.primal < point.primal - 0.1 * promised
+    better = trial.primal < point.primal - 0.1 * expected
     radius = min(state.radius * 2, 1.0) if better else state.radius / 2
-    return advance(replace(state, lower=max(state.lower, bound)), [trial], promised, radius=radius)
+    return advance(replace(state, lower=max(state.lower, bound)), [trial], expected, radius=radius)
 
 
 def _pairing_step(problem: Problem, region: Polytope, state: State, tol: float) -> State:
@@ -314,7 +314,7 @@ def _finish(state: State, point: Point) -> State:
             f"the upper bound {point.primal!r} of the objective lies below the lower one, {lower!r}, or is "
             "no number: a fault of this solver, or a kernel with infinite or NaN values"
         )
-    return replace(state, point=point, lower=lower, tidy=True)
+    return replace(state, point=point, lower=lower, final=True)
 
 
 def _rebalance(problem: Problem, region: Polytope, point: Point, tol: float) -> Point:
