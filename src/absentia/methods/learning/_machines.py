@@ -61,7 +61,7 @@ class Training:
         """Who has which view, of the samples that count."""
         return self.observed[self.bound > 0]
 
-    def as_came(self, values: Array) -> Array:
+    def in_given_order(self, values: Array) -> Array:
         """Values of the samples (n,) in the order of the data that came."""
         result = np.empty_like(values)
         result[self.order] = values
@@ -84,15 +84,15 @@ class FittedMachine(NamedTuple):
         return self._replace(z=sign * self.z, bias=sign * self.bias)
 
 
-def part_norms(eta: Array, q: Array) -> Array:
+def view_norms(eta: Array, q: Array) -> Array:
     """``|w_p| = eta_p sqrt(z' K_p z)`` of every view, exactly zero where it is rounding."""
     return without_dust(eta * np.sqrt(np.maximum(q, 0.0)))
 
 
-def machine_of(solution: Solution[State]) -> FittedMachine:
+def extract_machine(solution: Solution[State]) -> FittedMachine:
     """The machine of a solved problem."""
     point = solution.state.point
-    svm, norms = point.machine, part_norms(point.eta, point.machine.z @ point.R)
+    svm, norms = point.machine, view_norms(point.eta, point.machine.z @ point.R)
     return FittedMachine(point.eta, svm.z, svm.bias, norms, solution.state.gap, solution)
 
 
@@ -109,7 +109,7 @@ def learn_machines(
     def learn(box: Box) -> FittedMachine:
         # a region keeps its last program, which threads cannot share
         own_region = deepcopy(region) if isinstance(training.stack, FactorStack) else region
-        return machine_of(solve(Problem(training.stack, box, own_region), tol=tol, callback=callback))
+        return extract_machine(solve(Problem(training.stack, box, own_region), tol=tol, callback=callback))
 
     return map_in_threads(learn, boxes, training.stack if callback is None else None)
 

@@ -27,7 +27,7 @@ import scipy.linalg
 
 from absentia.core import Array
 from absentia.core.optimize import Solution, StoppingRule, iterate
-from absentia.methods.learning._machines import FittedMachine, Training, machine_of
+from absentia.methods.learning._machines import FittedMachine, Training, extract_machine
 from absentia.methods.learning.engine import (
     GAP,
     Box,
@@ -129,7 +129,7 @@ def _alternate(
         warm = last.solution.state.point if last else None
         eta, z = (warm.eta, warm.machine.z) if warm else (None, None)
         solution = solve(Problem(training.stack, box(tau), region), tol=tol, eta=eta, z=z)
-        machine = machine_of(solution)._replace(tau=tau)
+        machine = extract_machine(solution)._replace(tau=tau)
         return Round(share(tau, machine), factor(tau) * solution.state.objective, machine)
 
     machine, rounds = iterate_rounds(step, len(training.bound), tol=tol, **options)

@@ -45,7 +45,7 @@ from absentia.methods.learning._machines import (
     Training,
     learn_machines,
     map_in_threads,
-    part_norms,
+    view_norms,
 )
 from absentia.methods.learning.engine import (
     GAP,
@@ -82,7 +82,7 @@ class _Average(NamedTuple):
         eta, scale = np.full(m, 1 / m), np.ones(stack.n)
         if rows:
             scale = inverse_sqrt(training.observed @ eta)
-            stack = stack.rescale(training.as_came(scale))
+            stack = stack.rescale(training.in_given_order(scale))
         if not squared:
             return cls(eta, scale, stack, stack.ordered_sum(eta, training.order), C)
         ridge = np.divide(0.5, C, out=np.zeros(len(C)), where=C > 0)
@@ -95,7 +95,7 @@ def _fit_average(given: _Average, training: Training, y: Array, tol: float) -> F
     eta, scale, stack, kernel, bound = given
     box = Box.classification(y, bound)
     machine = kernel.fit(box, tol=0.9 * tol)
-    norms = part_norms(eta, stack.products(training.as_came(machine.z))[1])
+    norms = view_norms(eta, stack.products(training.in_given_order(machine.z))[1])
     hidden = rounding_error(box, machine, kernel.largest)
     gap = relative_gap(machine.primal, machine.dual) + (hidden / machine.primal if machine.primal else 0.0)
     return FittedMachine(eta, machine.z * scale, machine.bias, norms, gap, _solution(machine, gap, tol))
