@@ -75,6 +75,9 @@ def mark_slow_params(items, whole):
         raise pytest.UsageError(f"slow_params name parameters that tests do not have: {wrong}")
 
 
+_STRENGTHS = {name: getattr(_held_out, name) for name in ("_GRID", "_FOLDS")}
+
+
 @pytest.fixture(scope="session")
 def data_folder():
     """The public benchmark files; tests that want them skip where they are not."""
@@ -96,6 +99,13 @@ def few_strengths():
         patch.setattr(_held_out, "_GRID", (1.0, 10.0))
         patch.setattr(_held_out, "_FOLDS", 2)
         yield
+
+
+@pytest.fixture
+def all_strengths(monkeypatch):
+    """The strengths and folds that every process has, in a file that has few of them."""
+    for name, value in _STRENGTHS.items():
+        monkeypatch.setattr(_held_out, name, value)
 
 
 @pytest.fixture

@@ -219,7 +219,7 @@ def test_a_folder_is_gone_on_with(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["features", "kernels"])
-def test_processes_change_nothing(kind):
+def test_processes_change_nothing(kind, all_strengths):
     views, y = samples("classes")
     data = views if kind == "features" else ViewKernels().fit_transform(views)
     one, two = (absentia.compare(data, y, methods=["mean-svm"], repeats=1, cv=2, n_jobs=n) for n in (1, 2))
@@ -322,7 +322,7 @@ def test_verbose_tells_what_is_done_and_the_callback_hears_too(monkeypatch):
     quick = {**SMALL, "methods": ["average", "linear"]}
     found = absentia.compare(views, y, **quick, verbose=True, callback=heard.append)
     assert len(heard) == found.results.wanted
-    assert said[0].startswith(f"1 of {len(heard)} done")
+    assert said[0].startswith(f"trials: 0 of {len(heard)} done")
 
 
 def test_processes_are_as_many_as_cores_and_memory_allow(monkeypatch, rng):
