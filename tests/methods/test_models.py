@@ -538,6 +538,7 @@ FILE_SIZES = {
     "cvkt-descent": 4.5,  # a map from all other views' features for every view
     "factors": 2.2,  # landmarks, here all samples, and the root of their kernel
     "factors-ridge": 2.2,
+    "factors-cox": 2.2,
     "mkc-ht": 2.0,  # coordinates, and combinations of all samples
     "mkc-sdp": 2.0,
     "mkc-app": 2.0,

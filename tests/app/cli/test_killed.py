@@ -142,7 +142,8 @@ def test_killed_twenty_times_it_comes_to_the_same_records(place, whole):
         f"{TRIALS} trials: {reached[-1]} are there already, {TRIALS - reached[-1]} to run" in result.stdout
     )
     assert contents(folder) == whole
-    assert leftovers(folder) == []
+    # who is killed in the middle of writing leaves a hidden file, which goes when it is a day old
+    assert all(path.name.startswith(".") for path in leftovers(folder))
 
 
 def test_four_processes_that_share_a_folder_come_to_the_same_records(place, whole):
